@@ -1,0 +1,127 @@
+//! JSON as it really lies on disk: invalid UTF-8, a byte-order mark, lone surrogates, deep nesting
+//! (formats.md F8, F9, F13).
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+/// Gives the bytes of a line that a JSON parser may see: without a byte-order mark and a trailing `\r`, and as
+/// UTF-8 (bad sequences become U+FFFD). Borrowed in the normal case.
+pub(super) fn clean(line: &[u8]) -> Cow<'_, str> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    String::from_utf8_lossy(line.trim_ascii())
+}
+
+/// Parses `text` into `T`; when that fails, once more with lone surrogate escapes replaced, since
+/// `serde_json` rejects them and both tools write them.
+///
+/// `use_it` gets the value while the text that it borrows from is alive.
+pub(super) fn parse_tolerant<T, R>(
+    text: &str,
+    use_it: impl FnOnce(T) -> R,
+) -> Result<R, serde_json::Error>
+where
+    T: for<'a> Deserialize<'a>,
+{
+    match from_str(text) {
+        Ok(value) => Ok(use_it(value)),
+        Err(error) => {
+            let Some(repaired) = repair_surrogates(text) else { return Err(error) };
+            from_str(&repaired).map(use_it)
+        }
+    }
+}
+
+/// Parses without a recursion limit: tool inputs nest deeper than 128 (formats.md F13).
+fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = T::deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+/// Replaces `\uD8xx`/`\uDCxx` escapes that have no partner by `\uFFFD`. `None` when there is none.
+pub(super) fn repair_surrogates(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] != b'\\' {
+            at += 1;
+            continue;
+        }
+        match surrogate_at(bytes, at) {
+            Some(Surrogate::Leading) if surrogate_at(bytes, at + 6) == Some(Surrogate::Trailing) => {
+                at += 12;
+            }
+            Some(_) => {
+                out.extend_from_slice(&bytes[copied..at]);
+                out.extend_from_slice(b"\\uFFFD");
+                at += 6;
+                copied = at;
+            }
+            // Any other escape is two bytes at least; skipping both keeps `\\u` from being taken for `\u`.
+            None => at += 2,
+        }
+    }
+    if copied == 0 {
+        return None;
+    }
+    out.extend_from_slice(&bytes[copied..]);
+    String::from_utf8(out).ok()
+}
+
+#[derive(PartialEq, Eq)]
+enum Surrogate {
+    Leading,
+    Trailing,
+}
+
+/// The surrogate escape that starts at `at`, if one does.
+fn surrogate_at(bytes: &[u8], at: usize) -> Option<Surrogate> {
+    let escape = bytes.get(at..at + 6)?;
+    if escape[0] != b'\\' || escape[1] != b'u' {
+        return None;
+    }
+    let digits = std::str::from_utf8(&escape[2..]).ok()?;
+    match u16::from_str_radix(digits, 16).ok()? {
+        0xD800..=0xDBFF => Some(Surrogate::Leading),
+        0xDC00..=0xDFFF => Some(Surrogate::Trailing),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_050_a_lone_surrogate_does_not_cost_the_line() {
+        let line = r#"{"a":"cut \ud83d","b":"pair \ud83d\ude00","c":"\\ud83d"}"#;
+        assert!(serde_json::from_str::<serde_json::Value>(line).is_err());
+        let value = parse_tolerant::<serde_json::Value, _>(line, |v| v).expect("repaired");
+        assert_eq!(value["a"], "cut \u{fffd}");
+        assert_eq!(value["b"], "pair 😀");
+        assert_eq!(value["c"], "\\ud83d");
+    }
+
+    #[test]
+    fn a_trailing_surrogate_alone_is_replaced() {
+        assert_eq!(repair_surrogates(r#""\ude00x""#).as_deref(), Some(r#""\uFFFDx""#));
+        assert_eq!(repair_surrogates(r#""\ud83d\ude00""#), None);
+        assert_eq!(repair_surrogates(r#""\ud83d\ud83d\ude00""#).as_deref(), Some(r#""\uFFFD\ud83d\ude00""#));
+    }
+
+    #[test]
+    fn deep_nesting_is_read() {
+        let deep = format!("{}{}", "[".repeat(2_000), "]".repeat(2_000));
+        assert!(parse_tolerant::<serde::de::IgnoredAny, _>(&deep, |_| ()).is_ok());
+    }
+
+    #[test]
+    fn a_byte_order_mark_and_bad_utf8_are_cleaned() {
+        assert_eq!(clean(b"\xef\xbb\xbf{}\r"), "{}");
+        assert_eq!(clean(b"{\"a\":\"\xff\"}"), "{\"a\":\"\u{fffd}\"}");
+    }
+}
