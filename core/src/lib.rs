@@ -5,5 +5,10 @@
 //! The order of the modules is the flow of the data: a line becomes an [`entry`], entries become events of the
 //! ledger, events fold into a session, an episode closes into an envelope, and a note is drafted from it.
 
+pub mod draft;
 pub mod entry;
+pub mod envelope;
 pub mod ids;
+pub mod ledger;
+pub mod note;
+pub mod session;

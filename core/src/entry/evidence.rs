@@ -81,6 +81,14 @@ pub fn clean_remote(remote: &str) -> String {
     match remote.split_once("://") {
         Some((scheme, rest)) => {
             let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let is_port = |port: &str| port.chars().all(|c| c.is_ascii_digit());
+            let has_port = authority.split_once(':').is_none_or(|(_, port)| is_port(port));
+            if let (false, false, Some((_, after))) =
+                (has_port, authority.contains('@'), path.rsplit_once('@'))
+            {
+                // What looks like a host is a user, and the slash stands in the password.
+                return format!("{scheme}://{after}");
+            }
             let host = authority.rsplit('@').next().unwrap_or(authority);
             format!("{scheme}://{host}{path}")
         }
@@ -118,6 +126,8 @@ mod tests {
         assert_eq!(clean_url("file:///etc/passwd"), None);
         assert_eq!(clean_url("https://exa mple.com"), None);
         assert_eq!(clean_remote("https://tok@github.com/a/b.git"), "https://github.com/a/b.git");
+        assert_eq!(clean_remote("https://u:pa/ss@host/x"), "https://host/x");
+        assert_eq!(clean_remote("https://host:8080/@scope/x"), "https://host:8080/@scope/x");
         assert_eq!(clean_remote("git@github.com:a/b.git"), "git@github.com:a/b.git");
     }
 }

@@ -2,15 +2,40 @@
 //! (formats.md F8, F9, F13).
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use serde::Deserialize;
 
 /// Gives the bytes of a line that a JSON parser may see: without a byte-order mark and a trailing `\r`, and as
 /// UTF-8 (bad sequences become U+FFFD). Borrowed in the normal case.
 pub(super) fn clean(line: &[u8]) -> Cow<'_, str> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-    String::from_utf8_lossy(line.trim_ascii())
+    let line = line.trim_ascii();
+    // The lossy conversion walks byte by byte; nearly every line passes the fast check.
+    match std::str::from_utf8(line) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(line),
+    }
 }
+
+/// A line as a JSON parser can read it: [`clean`], and with lone surrogate escapes replaced beforehand, so that
+/// everything which is parsed out of it may borrow from one text.
+pub(super) fn readable(line: &[u8]) -> Cow<'_, str> {
+    let text = clean(line);
+    let bytes = text.as_bytes();
+    if LOWER_SURROGATE.find(bytes).is_none() && UPPER_SURROGATE.find(bytes).is_none() {
+        return text;
+    }
+    match repair_surrogates(&text) {
+        Some(repaired) => Cow::Owned(repaired),
+        None => text,
+    }
+}
+
+/// How a surrogate escape begins.
+static LOWER_SURROGATE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(r"\ud"));
+static UPPER_SURROGATE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(r"\uD"));
 
 /// Parses `text` into `T`; when that fails, once more with lone surrogate escapes replaced, since
 /// `serde_json` rejects them and both tools write them.

@@ -1,2 +1,5 @@
-//! x
-fn main() {}
+//! The daemon's companion. See `majordomusctl --help`.
+
+fn main() -> std::process::ExitCode {
+    majordomus::ctl::main()
+}

@@ -1,2 +1,5 @@
-//! x
-fn main() {}
+//! The daemon. See `majordomusd --help`.
+
+fn main() -> std::process::ExitCode {
+    majordomus::daemon::main()
+}

@@ -1,0 +1,406 @@
+//! What people and models say, cut to its gist: sentences, titles, and the phrases that say nothing.
+//! The tables hold English, Korean, Japanese, Chinese and German, the languages seen most in real sessions.
+
+use crate::note::inline;
+
+/// Openings of answers that carry no content of their own.
+const EMPTY_OPENERS: &[&str] = &[
+    "done",
+    "perfect",
+    "great",
+    "excellent",
+    "sure",
+    "certainly",
+    "of course",
+    "absolutely",
+    "got it",
+    "all set",
+    "okay",
+    "ok",
+    "good",
+    "you're right",
+    "you are right",
+    "you're absolutely right",
+    "thanks",
+    "thank you",
+    "let me",
+    "now let me",
+    "let's",
+    "i'll",
+    "i will",
+    "i'm going to",
+    "i am going to",
+    "now i",
+    "first,",
+    "next,",
+    "good question",
+    "understood",
+    "here's",
+    "here is",
+    "here are",
+    "sorry",
+    "apologies",
+    "i apologize",
+    "hello",
+    "hi",
+    "no response requested",
+    "no further action",
+    "if you",
+    "feel free",
+    "let me know",
+    "happy to",
+    "네",
+    "알겠습니다",
+    "좋습니다",
+    "완료",
+    "はい",
+    "承知",
+    "了解",
+    "好的",
+    "明白",
+    "gern",
+    "klar",
+    "alles klar",
+];
+
+/// Beginnings of texts that a tool puts where an answer should be: provider errors and refusals.
+const NO_ANSWERS: &[&str] = &[
+    "api error",
+    "claude ai usage limit",
+    "you've hit your",
+    "you have hit your",
+    "prompt is too long",
+    "no response requested",
+    "[request interrupted",
+    "credit balance is too low",
+    "invalid api key",
+    "please run /login",
+    "stream disconnected",
+    "i can't help with",
+    "i cannot help with",
+    "i'm unable to help",
+    "i can’t help with",
+    "conversation too long",
+    "rate limit",
+    "overloaded",
+    "unexpected status",
+];
+
+/// Words before a full stop that do not end a sentence.
+const ABBREVIATIONS: &[&str] = &[
+    "e.g", "i.e", "etc", "vs", "cf", "ca", "approx", "mr", "mrs", "dr", "st", "z.b", "bzw", "usw",
+];
+
+/// Whether a tool or provider wrote this in place of an answer.
+pub fn is_no_answer(text: &str) -> bool {
+    let start = inline::one_line(text).to_lowercase();
+    NO_ANSWERS.iter().any(|known| start.starts_with(known))
+}
+
+/// A title: what the text's first sentence that says something says, plain, at most 80 characters.
+pub fn title(text: &str) -> Option<String> {
+    let gist = gist_from(&prompt_sentences(text), 80)?;
+    let title = gist.trim_end_matches(['.', '。', ':', '：', ',', ';', ' ']);
+    title.chars().any(char::is_alphanumeric).then(|| title.to_owned())
+}
+
+/// Whether a title or gist is no more than a greeting or a single word.
+pub fn is_weak(text: &str) -> bool {
+    weight(text) < 2
+}
+
+/// What a prompt asks: its first sentences, plain, up to `max` characters.
+pub fn prompt_gist(text: &str, max: usize) -> Option<String> {
+    let sentences = prompt_sentences(text);
+    let mut gist = gist_from(&sentences, max)?;
+    let used = sentences.iter().position(|sentence| gist.ends_with(sentence.as_str()));
+    for more in sentences.iter().skip(used.map_or(sentences.len(), |at| at + 1)) {
+        if gist.chars().count() + more.chars().count() + 1 > max {
+            break;
+        }
+        gist.push(' ');
+        gist.push_str(more);
+    }
+    Some(gist)
+}
+
+/// The first sentence that says something, with the one that it announces ("Implement this plan: …").
+fn gist_from(sentences: &[String], max: usize) -> Option<String> {
+    let first = sentences.iter().position(|s| weight(s) >= 4).unwrap_or(0);
+    let mut gist = sentences.get(first)?.clone();
+    if let Some(next) = sentences.get(first + 1).filter(|_| gist.ends_with([':', '：'])) {
+        gist.push(' ');
+        gist.push_str(next);
+    }
+    Some(inline::shorten(&gist, max).into_owned())
+}
+
+/// What an answer says: its first sentence that is neither an opener, an announcement, an offer nor a question;
+/// one of its prose rather than one out of a list.
+pub fn answer_gist(text: &str, max: usize) -> Option<String> {
+    if is_no_answer(text) {
+        return None;
+    }
+    let blocks = blocks(text);
+    let found = [BlockKind::Prose, BlockKind::Item].into_iter().find_map(|kind| {
+        let of_kind = blocks.iter().filter(|block| block.kind == kind);
+        of_kind.flat_map(|block| split(&block.text)).find(|sentence| says_something(sentence))
+    })?;
+    Some(inline::shorten(&found, max).into_owned())
+}
+
+fn says_something(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase();
+    let opener = EMPTY_OPENERS.iter().any(|opener| {
+        let rest = lower.strip_prefix(opener);
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
+    });
+    weight(sentence) >= 6 && !sentence.ends_with([':', '：', '?', '？', '…']) && !opener
+}
+
+/// The sentences of an answer as plain lines: code blocks, headings, tables, rules and images left out, list
+/// marks, emphasis and link targets taken off.
+pub fn sentences(text: &str) -> Vec<String> {
+    let blocks = blocks(text);
+    let spoken = blocks.iter().filter(|block| block.kind != BlockKind::Heading);
+    spoken.flat_map(|block| split(&block.text)).collect()
+}
+
+/// The sentences of a prompt: its first heading counts, it names what is asked. A prompt that is nothing but code
+/// still has words.
+fn prompt_sentences(text: &str) -> Vec<String> {
+    let mut blocks = blocks(text);
+    let mut named = false;
+    blocks.retain(|block| block.kind != BlockKind::Heading || !std::mem::replace(&mut named, true));
+    let found: Vec<String> = blocks.iter().flat_map(|block| split(&block.text)).collect();
+    if found.is_empty() {
+        return split(&plain_inline(&inline::one_line(&text.replace("```", " "))));
+    }
+    found
+}
+
+/// How much a sentence says: words, where a letter of a script without spaces counts as half a word. A path or
+/// an address is a word.
+fn weight(sentence: &str) -> usize {
+    let dense = sentence.chars().filter(|c| is_dense(*c)).count();
+    let words = sentence
+        .split_whitespace()
+        .filter(|word| word.chars().any(char::is_alphanumeric) && !word.chars().any(is_dense));
+    // Four words of English, or four of two letters each in a denser script.
+    words.count() + dense / 2
+}
+
+fn is_dense(c: char) -> bool {
+    matches!(c, '\u{1100}'..='\u{11ff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
+}
+
+/// A paragraph, list item or heading as one plain line.
+struct Block {
+    text: String,
+    kind: BlockKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BlockKind {
+    Prose,
+    Item,
+    Heading,
+}
+
+/// The text's paragraphs, list items and headings.
+fn blocks(text: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut fence: Option<&str> = None;
+    let mut open = false;
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if let Some(mark) = fence {
+            if trimmed.starts_with(mark) {
+                fence = None;
+            }
+            continue;
+        }
+        fence = ["```", "~~~"].into_iter().find(|mark| trimmed.starts_with(mark));
+        let rule = trimmed.chars().all(|c| matches!(c, '-' | '=' | '*' | '_' | '─' | ' '));
+        if fence.is_some() || rule || trimmed.starts_with('|') || trimmed.starts_with("![") {
+            open = false;
+            continue;
+        }
+        let unmarked = trimmed.trim_start_matches('#');
+        let heading = unmarked.len() < trimmed.len() && unmarked.starts_with(' ');
+        let content = if heading { unmarked.trim_start() } else { without_list_mark(trimmed) };
+        let kind = match content.len() == trimmed.len() {
+            _ if heading => BlockKind::Heading,
+            true => BlockKind::Prose,
+            false => BlockKind::Item,
+        };
+        let line = plain_inline(&inline::one_line(content));
+        if line.is_empty() {
+            open = false;
+            continue;
+        }
+        // A hard-wrapped line goes on in small letters.
+        let goes_on = open
+            && kind == BlockKind::Prose
+            && line.starts_with(char::is_lowercase)
+            && blocks.last().is_some_and(|last| !last.text.ends_with(['.', '!', '?', ':']));
+        match blocks.last_mut() {
+            Some(last) if goes_on => {
+                last.text.push(' ');
+                last.text.push_str(&line);
+            }
+            _ => blocks.push(Block { text: line, kind }),
+        }
+        open = !heading;
+    }
+    blocks
+}
+
+/// A line without the mark of a list item or quotation.
+fn without_list_mark(line: &str) -> &str {
+    let mut line = line;
+    for mark in ["> ", "- [ ] ", "- [x] ", "- ", "* ", "+ ", "• "] {
+        line = line.strip_prefix(mark).unwrap_or(line).trim_start();
+    }
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let rest = line.get(digits..).unwrap_or_default();
+    match rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") ")) {
+        Some(item) if (1..=2).contains(&digits) => item.trim_start(),
+        _ => line,
+    }
+}
+
+/// Takes off emphasis, code marks and link targets.
+fn plain_inline(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(open) = rest.find('[') {
+        let (before, link) = rest.split_at(open);
+        out.push_str(before);
+        let parts = link.find("](").and_then(|middle| {
+            let end = link.get(middle..)?.find(')')? + middle;
+            Some((link.get(1..middle)?, link.get(end + 1..)?))
+        });
+        match parts {
+            Some((label, after)) if !label.contains('[') => {
+                out.push_str(label);
+                rest = after;
+            }
+            _ => {
+                out.push('[');
+                rest = link.get(1..).unwrap_or_default();
+            }
+        }
+    }
+    out.push_str(rest);
+    out.replace("**", "").replace('`', "").trim().to_owned()
+}
+
+/// Splits a line at the ends of its sentences.
+fn split(line: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    let mut chars = line.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let next = chars.peek().map(|(_, c)| *c);
+        let ends = match c {
+            '。' | '！' | '？' => true,
+            '!' | '?' => next.is_none_or(char::is_whitespace),
+            '.' => next.is_none_or(char::is_whitespace) && !is_abbreviation(&line[start..at]),
+            _ => false,
+        };
+        if ends {
+            let end = at + c.len_utf8();
+            found.push(line[start..end].trim().to_owned());
+            start = end;
+        }
+    }
+    found.push(line[start..].trim().to_owned());
+    found.retain(|sentence| sentence.chars().any(char::is_alphanumeric));
+    found
+}
+
+fn is_abbreviation(before: &str) -> bool {
+    let word = before.rsplit([' ', '(']).next().unwrap_or_default().to_lowercase();
+    ABBREVIATIONS.contains(&word.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_end_at_stops_and_not_in_names() {
+        assert_eq!(
+            sentences("Fix src/main.rs in v1.2. Use e.g. serde! Then?\n\nNext para"),
+            ["Fix src/main.rs in v1.2.", "Use e.g. serde!", "Then?", "Next para"]
+        );
+        assert_eq!(
+            sentences("直してください。次は？終わり"),
+            ["直してください。", "次は？", "終わり"]
+        );
+    }
+
+    #[test]
+    fn markup_is_taken_off_and_code_left_out() {
+        let text = "## Plan\n\n**Fix** the `parser`, see [docs](https://d.rs/x).\n```\ncode. more\n```\n| a |\n1. First item\n- [ ] Second";
+        assert_eq!(sentences(text), ["Fix the parser, see docs.", "First item", "Second"]);
+        assert_eq!(prompt_gist("```\nfn main() {}\n```", 80).as_deref(), Some("fn main() {}"));
+    }
+
+    #[test]
+    fn a_hard_wrapped_sentence_is_one() {
+        assert_eq!(
+            sentences("The parser stops\nat empty lines.\nPlease fix."),
+            ["The parser stops at empty lines.", "Please fix."]
+        );
+    }
+
+    #[test]
+    fn a_title_skips_a_greeting_and_is_short() {
+        assert_eq!(
+            title("Hi!\nThe parser stops at empty lines."),
+            Some("The parser stops at empty lines".into())
+        );
+        let long = title(&"word ".repeat(60)).unwrap_or_default();
+        assert!(long.chars().count() <= 80 && long.ends_with("word…"), "{long}");
+        assert_eq!(title("\u{1b}[31m***\u{202e}"), None);
+        assert_eq!(
+            title("빈 줄에서 파서가 멈춥니다. 고쳐 주세요."),
+            Some("빈 줄에서 파서가 멈춥니다".into())
+        );
+    }
+
+    #[test]
+    fn a_prompt_that_announces_a_plan_is_named_by_it() {
+        let prompt = "Implement the following plan:\n\n# Skip empty lines\n\n## Context\nMore.";
+        assert_eq!(title(prompt), Some("Implement the following plan: Skip empty lines".into()));
+    }
+
+    #[test]
+    fn an_answers_gist_is_prose_rather_than_a_list_item() {
+        let text = "Now it works:\n\n- the reader was rewritten for lists\n\nThe parser skips empty lines from now on.";
+        assert_eq!(answer_gist(text, 80), Some("The parser skips empty lines from now on.".into()));
+    }
+
+    #[test]
+    fn an_answers_gist_is_no_opener_announcement_or_error() {
+        let text = "Perfect! Let me summarize:\n\n## Summary\n\nThe parser now skips empty lines and keeps the offset.";
+        assert_eq!(
+            answer_gist(text, 200),
+            Some("The parser now skips empty lines and keeps the offset.".into())
+        );
+        for empty in [
+            "Done.",
+            "I'll check the file now.",
+            "API Error: 500 the server had an internal error today",
+            "Shall I go on with all of the rest now?",
+        ] {
+            assert_eq!(answer_gist(empty, 200), None, "{empty}");
+        }
+        assert_eq!(
+            answer_gist("원인은 빈 줄 처리였고 이제 건너뜁니다.", 200),
+            Some("원인은 빈 줄 처리였고 이제 건너뜁니다.".into())
+        );
+    }
+}

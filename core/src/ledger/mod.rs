@@ -1,0 +1,203 @@
+//! The ledger: the only place with SQL. A function is one transaction, and its name says what becomes true.
+//!
+//! One [`Ledger`] writes, through one connection. Any number of [`Reader`]s look, each with a read-only
+//! connection; they work while the writer is busy and when there is no writer at all.
+
+mod append;
+mod close;
+mod event;
+mod note;
+mod session;
+mod source;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions, Connection, Row};
+
+pub use self::append::{Appended, Batch, NewEvent};
+pub use self::close::{CloseOutcome, EnvelopeRow};
+pub use self::event::{EventKind, EventRow, Place};
+pub use self::note::{DraftTask, NoteRow, PENDING_REASON_HISTORY};
+pub use self::session::{LedgerTotals, Match, SessionState};
+pub use self::source::{Checkpoint, Chain, FileId, SourceState, SourceStatus};
+
+static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
+
+/// How long a connection waits for another one's lock.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why the ledger could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The database cannot be opened.
+    #[error("cannot open the ledger {path}: check that the directory exists and is yours")]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// The schema cannot be brought up to date.
+    #[error("cannot bring the ledger {path} up to this version")]
+    Migrate {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        #[source]
+        source: sqlx::migrate::MigrateError,
+    },
+    /// A statement failed.
+    #[error("failed to {operation}")]
+    Statement {
+        /// What was being done.
+        operation: &'static str,
+        /// What SQLite says.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// A row holds what this program never writes.
+    #[error("the ledger holds a damaged row: {what}")]
+    Damaged {
+        /// Which row and why.
+        what: String,
+    },
+}
+
+impl LedgerError {
+    /// Gives the closure for `map_err` that names the operation.
+    fn statement(operation: &'static str) -> impl FnOnce(sqlx::Error) -> Self {
+        move |source| Self::Statement { operation, source }
+    }
+
+    /// True when SQLite says that the file is not a sound database.
+    pub fn is_corruption(&self) -> bool {
+        const CORRUPT: &str = "11";
+        const NOT_A_DATABASE: &str = "26";
+        let source = match self {
+            Self::Open { source, .. } | Self::Statement { source, .. } => source,
+            Self::Migrate { source: sqlx::migrate::MigrateError::Execute(source), .. } => source,
+            Self::Damaged { .. } => return true,
+            Self::Migrate { .. } => return false,
+        };
+        source
+            .as_database_error()
+            .and_then(|error| error.code())
+            .is_some_and(|code| code == CORRUPT || code == NOT_A_DATABASE)
+    }
+}
+
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .busy_timeout(BUSY_TIMEOUT)
+        .foreign_keys(false)
+        // Without this INSERT OR REPLACE would walk past the append-only triggers.
+        .pragma("recursive_triggers", "ON")
+        .disable_statement_logging()
+}
+
+/// The writer's handle.
+#[derive(Debug)]
+pub struct Ledger {
+    connection: SqliteConnection,
+    path: PathBuf,
+    contexts: append::ContextCache,
+}
+
+impl Ledger {
+    /// Opens the database at `path`, makes it if it is missing, and brings its schema up to date. The file's
+    /// mode follows the umask: the caller sets it to 077 first.
+    pub async fn open(path: &Path) -> Result<Self, LedgerError> {
+        let mut connection = options(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            // A close and a receipt must survive a power cut; with batches this costs little.
+            .synchronous(SqliteSynchronous::Full)
+            .pragma("journal_size_limit", "16777216")
+            .pragma("cache_size", "-8192")
+            .connect()
+            .await
+            .map_err(|source| LedgerError::Open { path: path.to_owned(), source })?;
+        MIGRATOR
+            .run(&mut connection)
+            .await
+            .map_err(|source| LedgerError::Migrate { path: path.to_owned(), source })?;
+        Ok(Self { connection, path: path.to_owned(), contexts: append::ContextCache::default() })
+    }
+
+    /// Opens a reader on the same file.
+    pub async fn reader(&self) -> Result<Reader, LedgerError> {
+        Reader::open(&self.path).await
+    }
+
+    /// Brings the write-ahead log back into the file and closes the connection.
+    pub async fn close(mut self) -> Result<(), LedgerError> {
+        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
+            .execute(&mut self.connection)
+            .await
+            .map_err(LedgerError::statement("check-point the ledger"))?;
+        self.connection.close().await.map_err(LedgerError::statement("close the ledger"))
+    }
+
+    /// Remembers a value of the daemon's own.
+    pub async fn set_meta(&mut self, key: &str, value: &str) -> Result<(), LedgerError> {
+        sqlx::query(
+            "INSERT INTO meta (key, value) VALUES (?1, ?2)
+             ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        )
+        .bind(key)
+        .bind(value)
+        .execute(&mut self.connection)
+        .await
+        .map_err(LedgerError::statement("remember a setting"))?;
+        Ok(())
+    }
+}
+
+/// A read-only view.
+#[derive(Debug)]
+pub struct Reader {
+    connection: SqliteConnection,
+}
+
+impl Reader {
+    /// Opens the database at `path` for reading; it must exist.
+    pub async fn open(path: &Path) -> Result<Self, LedgerError> {
+        let connection = options(path)
+            .read_only(true)
+            .connect()
+            .await
+            .map_err(|source| LedgerError::Open { path: path.to_owned(), source })?;
+        Ok(Self { connection })
+    }
+
+    /// What [`Ledger::set_meta`] remembered.
+    pub async fn meta(&mut self, key: &str) -> Result<Option<String>, LedgerError> {
+        let row = sqlx::query("SELECT value FROM meta WHERE key = ?1")
+            .bind(key)
+            .fetch_optional(&mut self.connection)
+            .await
+            .map_err(LedgerError::statement("read a setting"))?;
+        row.map(|row| row.try_get(0)).transpose().map_err(LedgerError::statement("read a setting"))
+    }
+}
+
+/// An instant out of a column of microseconds.
+fn instant(micros: i64) -> Result<Timestamp, LedgerError> {
+    Timestamp::from_microsecond(micros)
+        .map_err(|_| LedgerError::Damaged { what: format!("{micros} is no time in microseconds") })
+}
+
+/// An instant out of a column of microseconds that may be NULL.
+fn instant_opt(micros: Option<i64>) -> Result<Option<Timestamp>, LedgerError> {
+    micros.map(instant).transpose()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! `majordomusctl notes`
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::Context;
+use crate::failure::Exit;
+use crate::view::{self, NoteView};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Only the notes of this session
+    session: Option<String>,
+}
+
+pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
+    let name = arguments.session;
+    let notes: Vec<NoteView> = context
+        .read("notes.list", json!({"session": name}), async |reader| {
+            view::notes(reader, name.as_deref()).await
+        })
+        .await?;
+    if context.output.json {
+        context.output.document(&notes)?;
+        return Ok(Exit::Ok);
+    }
+    if notes.is_empty() {
+        context.output.line("no notes")?;
+        return Ok(Exit::Ok);
+    }
+    let rows: Vec<Vec<String>> = notes
+        .iter()
+        .map(|note| {
+            vec![
+                note.kind.clone(),
+                note.tool.to_string(),
+                note.session.clone(),
+                note.updated_at.strftime("%Y-%m-%d %H:%M").to_string(),
+                note.uri.clone().unwrap_or_else(|| "(not stored yet)".to_owned()),
+            ]
+        })
+        .collect();
+    context.output.table(&["KIND", "TOOL", "SESSION", "UPDATED", "URI"], &rows)?;
+    Ok(Exit::Ok)
+}

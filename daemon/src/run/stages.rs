@@ -1,0 +1,309 @@
+//! The three stages as loops: each waits for a wake-up or its time, then makes one pass that takes no input but
+//! the files and the ledger.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use jiff::Timestamp;
+use majordomus_core::ledger::Reader;
+
+use super::{Shared, catch_up, remember_history, scan_all};
+use crate::clock;
+use crate::live::Phase;
+use crate::scan::{Candidate, WatchRoot};
+use crate::socket::protocol::RootStatus;
+use crate::tail;
+use crate::watch::{Dirty, Watcher};
+
+/// Notifications get lost: once in a while everything is looked at (formats.md F6).
+const SWEEP: Duration = Duration::from_secs(15 * 60);
+
+/// After a pass that failed the stage waits this long, then twice as long, up to the last.
+const BACKOFF: [Duration; 4] = [
+    Duration::from_secs(1),
+    Duration::from_secs(5),
+    Duration::from_secs(30),
+    Duration::from_secs(300),
+];
+
+/// Failures in a row after which a stage gives up and the daemon ends.
+const MAX_FAILURES: usize = 20;
+
+/// Watching and tailing.
+pub(super) async fn tail(shared: Arc<Shared>) -> Result<()> {
+    let mut watcher = Watcher::new()?;
+    let mut failures = 0;
+    let mut is_first = true;
+    let mut dirty = Dirty { everything: true, ..Dirty::default() };
+    loop {
+        match look(&shared, &mut watcher, &dirty, is_first).await {
+            Ok(()) => {
+                failures = 0;
+                is_first = false;
+            }
+            Err(error) => {
+                failures += 1;
+                give_up_or_wait(&shared, &error, failures).await?;
+                // What was to be looked at is still to be looked at.
+                dirty = Dirty { everything: true, ..Dirty::default() };
+                if shared.stop.is_cancelled() {
+                    return Ok(());
+                }
+                continue;
+            }
+        }
+        let sweep = if watcher.is_degraded() { shared.settings.poll_interval } else { SWEEP };
+        dirty = tokio::select! {
+            () = shared.stop.cancelled() => return Ok(()),
+            dirty = watcher.changed() => dirty,
+            () = tokio::time::sleep(sweep) => Dirty { everything: true, ..Dirty::default() },
+        };
+    }
+}
+
+/// One pass: looks at what is dirty and reads what is new in it.
+async fn look(
+    shared: &Shared,
+    watcher: &mut Watcher,
+    dirty: &Dirty,
+    is_first: bool,
+) -> Result<()> {
+    let roots = &shared.settings.roots;
+    if dirty.everything {
+        // Subscribe first, then scan: what appears between the two is in both.
+        for root in roots {
+            if root.path.is_dir() { watcher.watch(&root.path) } else { watcher.watch_for(&root.path) }
+        }
+        let scanned = watch_and_scan(shared, watcher, roots);
+        set_roots(shared, watcher);
+        if scanned.files.is_empty() && is_first {
+            shared.say(&super::no_roots(roots));
+        }
+        let caught_up = catch_up(shared, scanned).await?;
+        if is_first {
+            remember_history(shared).await?;
+            shared.live.set_phase(Phase::Running);
+            shared.say(&format!(
+                "caught up: {} session files, {} new bytes, {} new events",
+                caught_up.seen, caught_up.bytes, caught_up.events
+            ));
+        }
+        if caught_up.events > 0 || is_first {
+            shared.tailed.notify_one();
+        }
+        return Ok(());
+    }
+    let candidates = candidates(shared, watcher, &dirty.paths);
+    if candidates.is_empty() {
+        return Ok(());
+    }
+    let mut reader = Reader::open(&shared.settings.paths.ledger).await?;
+    let work = tail::plan(&mut reader, candidates).await?;
+    drop(reader);
+    let tailed = tail::tail(&shared.ledger, work, &mut |_, _| {}, &shared.stop).await?;
+    for problem in &tailed.problems {
+        shared.live.problem(problem);
+    }
+    let now = clock::now();
+    for session in &tailed.sessions {
+        shared.closer.seen.note(*session, now);
+    }
+    if tailed.events > 0 {
+        shared.live.tell(serde_json::json!({"kind": "events.appended", "n": tailed.events}));
+        shared.tailed.notify_one();
+    }
+    // What Git looks like is only worth noting while it is fresh; a failure costs a fact, not the line.
+    if let Err(error) = shared.closer.observe_openings(&tailed.opened, now).await {
+        shared.live.problem(&format!("cannot observe Git: {error:#}"));
+    }
+    Ok(())
+}
+
+/// Watches every directory that the scan finds, and scans again until no directory is new: what appeared before
+/// its directory was watched is found by the second scan.
+fn watch_and_scan(shared: &Shared, watcher: &mut Watcher, roots: &[WatchRoot]) -> super::Scanned {
+    loop {
+        let before = watcher.n_watched();
+        let scanned = scan_all(shared, roots);
+        for directory in &scanned.directories {
+            watcher.watch(directory);
+        }
+        if watcher.n_watched() == before {
+            return scanned;
+        }
+    }
+}
+
+/// The session files among dirty paths. A directory that appeared is watched and looked through.
+fn candidates(
+    shared: &Shared,
+    watcher: &mut Watcher,
+    paths: &HashSet<PathBuf>,
+) -> Vec<Candidate> {
+    let mut found: Vec<Candidate> = Vec::new();
+    for path in paths {
+        for root in &shared.settings.roots {
+            if root.path.starts_with(path) && root.path.is_dir() {
+                // The root itself, or a directory above it, appeared.
+                watcher.watch(&root.path);
+                found.extend(appeared(shared, watcher, root, &root.path));
+                set_roots(shared, watcher);
+            } else if path.starts_with(&root.path) {
+                if path.is_dir() {
+                    found.extend(appeared(shared, watcher, root, path));
+                } else {
+                    watcher.forget(path);
+                    found.extend(root.candidate(path));
+                }
+            } else if root.path.starts_with(path.parent().unwrap_or(path)) && !root.path.is_dir() {
+                watcher.watch_for(&root.path);
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found.dedup();
+    found
+}
+
+fn appeared(
+    shared: &Shared,
+    watcher: &mut Watcher,
+    root: &WatchRoot,
+    directory: &std::path::Path,
+) -> Vec<Candidate> {
+    loop {
+        let before = watcher.n_watched();
+        let scan = root.scan_below(directory);
+        for below in &scan.directories {
+            watcher.watch(below);
+        }
+        if watcher.n_watched() == before {
+            for problem in &scan.problems {
+                shared.live.problem(problem);
+            }
+            return scan.files;
+        }
+    }
+}
+
+fn set_roots(shared: &Shared, watcher: &Watcher) {
+    for problem in watcher.problems() {
+        shared.live.problem(problem);
+    }
+    let mode = |root: &WatchRoot| match () {
+        () if !root.path.is_dir() => "missing",
+        () if watcher.is_degraded() => "polling",
+        () => "events",
+    };
+    let roots = shared.settings.roots.iter().map(|root| RootStatus {
+        tool: root.tool.to_string(),
+        path: root.path.display().to_string(),
+        mode: mode(root).to_owned(),
+    });
+    shared.live.set_roots(roots.collect());
+}
+
+/// Closing.
+pub(super) async fn close(shared: Arc<Shared>) -> Result<()> {
+    // Nothing is judged before everything was read once.
+    tokio::select! {
+        () = shared.stop.cancelled() => return Ok(()),
+        () = shared.tailed.notified() => {}
+    }
+    let mut failures = 0;
+    let mut is_first = true;
+    loop {
+        let next = match shared.closer.pass(clock::now(), is_first).await {
+            Ok(pass) => {
+                failures = 0;
+                shared.report_closes(&pass);
+                // At the start also without a close: the last run may have left something undrafted.
+                if !pass.closed.is_empty() || is_first {
+                    shared.closed.notify_one();
+                }
+                is_first = false;
+                pass.next
+            }
+            Err(error) => {
+                failures += 1;
+                give_up_or_wait(&shared, &error, failures).await?;
+                Some(clock::now())
+            }
+        };
+        tokio::select! {
+            () = shared.stop.cancelled() => return Ok(()),
+            () = shared.tailed.notified() => {}
+            () = sleep_until(next) => {}
+        }
+    }
+}
+
+/// Drafting.
+pub(super) async fn draft(shared: Arc<Shared>) -> Result<()> {
+    let mut failures = 0;
+    loop {
+        let failed = tokio::select! {
+            () = shared.stop.cancelled() => return Ok(()),
+            () = shared.closed.notified() => draft_once(&shared, &mut failures).await?,
+        };
+        if failed {
+            // The vault may be back later, without anything happening here.
+            let wait = BACKOFF[failures.clamp(1, BACKOFF.len()) - 1];
+            let closed = Arc::clone(&shared.closed);
+            let stop = shared.stop.clone();
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = tokio::time::sleep(wait) => closed.notify_one(),
+                }
+            });
+        }
+    }
+}
+
+async fn draft_once(shared: &Shared, failures: &mut usize) -> Result<bool> {
+    match shared.notes.pass(clock::now(), &shared.stop).await {
+        Ok(pass) => {
+            shared.report_notes(&pass);
+            if pass.failed.is_empty() {
+                *failures = 0;
+            } else {
+                *failures += 1;
+            }
+            Ok(!pass.failed.is_empty())
+        }
+        Err(error) => {
+            *failures += 1;
+            give_up_or_wait(shared, &error, *failures).await?;
+            Ok(true)
+        }
+    }
+}
+
+/// Tells of a failed pass and waits; gives up after too many in a row.
+async fn give_up_or_wait(shared: &Shared, error: &anyhow::Error, failures: usize) -> Result<()> {
+    shared.live.problem(&crate::failure::one_line(error));
+    if failures >= MAX_FAILURES {
+        anyhow::bail!("{failures} failures in a row, the last: {error:#}");
+    }
+    let wait = BACKOFF[failures.clamp(1, BACKOFF.len()) - 1];
+    tokio::select! {
+        () = shared.stop.cancelled() => {}
+        () = tokio::time::sleep(wait) => {}
+    }
+    Ok(())
+}
+
+/// Sleeps until `at`; for ever when there is nothing to wait for, so that an idle daemon has no timer.
+async fn sleep_until(at: Option<Timestamp>) {
+    let Some(at) = at else { return std::future::pending().await };
+    let wait = at.duration_since(clock::now());
+    // The clock may jump while we sleep; a long sleep is cut so that a jump is noticed.
+    const LONGEST: Duration = Duration::from_secs(60);
+    let wait = Duration::try_from(wait).unwrap_or(Duration::ZERO).min(LONGEST);
+    // Just past the instant, so that the pass sees it as over.
+    tokio::time::sleep(wait + Duration::from_millis(5)).await;
+}

@@ -1,0 +1,443 @@
+//! Reads one file, on a thread of its own: opens it, proves which content it is, frames and parses what is new.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use majordomus_core::entry::frame::{Body, Framer, Line};
+use majordomus_core::entry::{Entry, EntryKind, Fact, Reader, SourceIdentity};
+use majordomus_core::ids::{LineHash, SourceRow, Tool};
+use majordomus_core::ledger::{Chain, Checkpoint, FileId, NewEvent, SourceState, SourceStatus};
+use tokio::sync::mpsc::Sender;
+
+use super::identity::{Work, mtime_ns};
+
+/// What the reading thread tells the writer, in order.
+#[derive(Debug)]
+pub(super) enum Piece {
+    /// A file begins; its source, if the ledger has it.
+    Begin(Option<SourceRow>),
+    /// Lines of the file.
+    Lines {
+        tool: Tool,
+        path: PathBuf,
+        identity: SourceIdentity,
+        events: Vec<NewEvent>,
+        checkpoint: Checkpoint,
+        bytes: u64,
+    },
+    /// There is nothing to append; what was seen of the file is to be remembered.
+    Checkpoint { tool: Tool, path: PathBuf, checkpoint: Checkpoint },
+    /// The file is gone.
+    Gone,
+    /// The source's file is now at this path.
+    Moved(PathBuf),
+    /// Something that a person should know; one line.
+    Problem(String),
+    /// The file is done.
+    End,
+}
+
+/// Events in one piece, at most.
+const EVENTS_PER_PIECE: usize = 1_000;
+
+/// Bytes read at once.
+const BUFFER: usize = 256 * 1024;
+
+/// While nothing tells whose the lines are, up to this many of them wait (formats.md part 3).
+const HELD_LINES: usize = 200;
+/// And up to this many bytes.
+const HELD_BYTES: u64 = 1024 * 1024;
+
+/// Bytes at either end that the anchor covers.
+const ANCHOR: u64 = 4 * 1024;
+
+/// Sends a piece; breaks when the writer is gone.
+fn send(to: &Sender<Piece>, piece: Piece) -> ControlFlow<()> {
+    match to.blocking_send(piece) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(()),
+    }
+}
+
+/// Reads what is new in one file and sends it.
+pub(super) fn read(work: Work, to: &Sender<Piece>) -> ControlFlow<()> {
+    send(to, Piece::Begin(work.known.as_ref().map(|source| source.row)))?;
+    match open(&work.path) {
+        Ok(opened) => {
+            let path = work.path.clone();
+            match Reading::begin(work, opened, to)? {
+                Ok(None) => {}
+                Ok(Some(mut reading)) => {
+                    if let Err(error) = reading.run(to)? {
+                        send(to, Piece::Problem(format!("cannot read {}: {error}", path.display())))?;
+                    }
+                }
+                Err(error) => {
+                    send(to, Piece::Problem(format!("cannot read {}: {error}", path.display())))?;
+                }
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if work.known.is_some() {
+                send(to, Piece::Gone)?;
+            }
+        }
+        Err(error) => {
+            let line = format!("cannot read {}: {error}; check its permissions", work.path.display());
+            send(to, Piece::Problem(line))?;
+        }
+    }
+    send(to, Piece::End)
+}
+
+/// An open file and what the file system said of it before the first byte was read. What is written meanwhile
+/// makes a difference at the next look.
+struct Opened {
+    file: File,
+    id: FileId,
+    size: u64,
+    mtime_ns: i64,
+}
+
+fn open(path: &Path) -> io::Result<Opened> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok(Opened {
+        id: FileId { device: metadata.dev(), inode: metadata.ino() },
+        size: metadata.len(),
+        mtime_ns: mtime_ns(&metadata),
+        file,
+    })
+}
+
+/// Codex recompresses what is idle for a week; offsets are those of the plain text (formats.md 2.2).
+fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "zst")
+}
+
+/// The checkpoint of a source before its first line.
+pub(super) fn start_of(checkpoint: &Checkpoint) -> Checkpoint {
+    Checkpoint {
+        position: 0,
+        chain: Chain::EMPTY,
+        pending: 0,
+        size: 0,
+        mtime_ns: 0,
+        ..checkpoint.clone()
+    }
+}
+
+/// How a known source's content stands to what was read of it.
+enum Continuity {
+    /// What was read is still there, byte for byte.
+    Same,
+    /// It is another content.
+    Rewritten,
+}
+
+/// The pass over one file.
+struct Reading {
+    tool: Tool,
+    path: PathBuf,
+    opened: Opened,
+    reader: Reader,
+    /// The reader before the first line.
+    start: Reader,
+    generation: u32,
+    chain: Chain,
+    /// End of the last line that was taken.
+    position: u64,
+    /// End of the last line that was sent.
+    sent: u64,
+    events: Vec<NewEvent>,
+    /// Whether a line was an object: a file without any is no session file.
+    has_object: bool,
+    accept_unfinished: bool,
+}
+
+impl Reading {
+    fn begin(
+        work: Work,
+        opened: Opened,
+        to: &Sender<Piece>,
+    ) -> ControlFlow<(), io::Result<Option<Self>>> {
+        let continuity = work.known.as_ref().map(|known| continuity(known, &opened, &work.path));
+        let continuity = match continuity.transpose() {
+            Ok(continuity) => continuity,
+            Err(error) => return ControlFlow::Continue(Err(error)),
+        };
+        let start = Reader::new(work.tool, &work.below_root);
+        let fresh = |generation| Self {
+            tool: work.tool,
+            path: work.path.clone(),
+            reader: start.clone(),
+            start: start.clone(),
+            generation,
+            chain: Chain::EMPTY,
+            position: 0,
+            sent: 0,
+            events: Vec::new(),
+            has_object: false,
+            accept_unfinished: work.accept_unfinished,
+            opened,
+        };
+        let (Some(known), Some(continuity)) = (&work.known, continuity) else {
+            return ControlFlow::Continue(Ok(Some(fresh(0))));
+        };
+        let reading = match continuity {
+            Continuity::Same => {
+                if work.moved {
+                    send(to, Piece::Moved(work.path.clone()))?;
+                }
+                let seen = &known.checkpoint;
+                Self {
+                    reader: seen.reader.clone(),
+                    chain: seen.chain,
+                    position: seen.position,
+                    sent: seen.position,
+                    has_object: seen.position > 0,
+                    ..fresh(seen.generation)
+                }
+            }
+            Continuity::Rewritten if work.moved => {
+                // The inode was used again for another file: nothing of the known source is in it.
+                send(to, Piece::Begin(None))?;
+                fresh(0)
+            }
+            // The unfinished line of what was is gone; the next look reads what is.
+            Continuity::Rewritten if work.accept_unfinished => return ControlFlow::Continue(Ok(None)),
+            Continuity::Rewritten => fresh(known.checkpoint.generation + 1),
+        };
+        ControlFlow::Continue(Ok(Some(reading)))
+    }
+
+    /// Reads to the end of the file. The inner error is the file's, the break is the writer's.
+    fn run(&mut self, to: &Sender<Piece>) -> ControlFlow<(), io::Result<()>> {
+        let mut framer = Framer::new(self.position);
+        let file = match self.opened.file.try_clone() {
+            Ok(file) => file,
+            Err(error) => return ControlFlow::Continue(Err(error)),
+        };
+        let mut input = match stream(file, &self.path, self.position) {
+            Ok(input) => input,
+            Err(error) => return ControlFlow::Continue(Err(error)),
+        };
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            let n = match input.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(n) => n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return ControlFlow::Continue(Err(error)),
+            };
+            framer.push(&buffer[..n], |line| {
+                self.take(&line);
+                if self.events.len() >= EVENTS_PER_PIECE { self.flush(to, 0, false) } else { ControlFlow::Continue(()) }
+            })?;
+        }
+        let mut pending = framer.pending();
+        if self.accept_unfinished && self.take_unfinished(&framer) {
+            pending = 0;
+        }
+        self.flush(to, pending, true)?;
+        ControlFlow::Continue(Ok(()))
+    }
+
+    /// Makes an event of a line.
+    fn take(&mut self, line: &Line<'_>) {
+        self.chain = add(self.chain, line);
+        self.position = line.offset + line.length + 1;
+        let entry = match line.body {
+            // A blank line is no entry: resumed writers leave them.
+            Body::Whole(bytes) if bytes.trim_ascii().is_empty() => return,
+            Body::Whole(bytes) => self.reader.read(bytes),
+            Body::TooLong(_) => Entry::unreadable("longer than 64 MiB"),
+        };
+        self.push(line.offset, line.length, line.hash, entry);
+    }
+
+    fn push(&mut self, position: u64, length: u64, hash: LineHash, entry: Entry) {
+        self.has_object |= entry.kind != EntryKind::Unreadable;
+        self.events.push(NewEvent { position, length, hash, entry });
+    }
+
+    /// Takes the last line without its line end if it is complete. True if it was taken.
+    fn take_unfinished(&mut self, framer: &Framer) -> bool {
+        let Some(bytes) = framer.unfinished() else { return false };
+        let mut reader = self.reader.clone();
+        let entry = reader.read(bytes);
+        let is_damaged = entry.facts.iter().any(|fact| matches!(fact, Fact::Reason(_)))
+            && entry.kind != EntryKind::Unknown;
+        if entry.kind == EntryKind::Unreadable || is_damaged {
+            return false;
+        }
+        let hash = LineHash::of(bytes);
+        self.reader = reader;
+        self.chain = self.chain.then(hash);
+        self.position = framer.line_start() + bytes.len() as u64;
+        self.push(framer.line_start(), bytes.len() as u64, hash, entry);
+        true
+    }
+
+    /// Sends the events taken so far. At the end of the file it sends a checkpoint in any case.
+    fn flush(&mut self, to: &Sender<Piece>, pending: u64, at_end: bool) -> ControlFlow<()> {
+        let identity = self.decided();
+        let gives_up = at_end && self.accept_unfinished;
+        let identity = match identity {
+            None if gives_up && self.has_object => self.reader.identity_by_name(),
+            identity => identity,
+        };
+        let Some(identity) = identity else {
+            if !at_end {
+                // Not decided within the piece: it goes on waiting.
+                return ControlFlow::Continue(());
+            }
+            return self.send_checkpoint(to);
+        };
+        if self.events.is_empty() {
+            let checkpoint = self.checkpoint(pending, SourceStatus::Live);
+            let piece =
+                Piece::Checkpoint { tool: self.tool, path: self.path.clone(), checkpoint };
+            return if at_end { send(to, piece) } else { ControlFlow::Continue(()) };
+        }
+        let checkpoint = self.checkpoint(pending, SourceStatus::Live);
+        let bytes = self.position - self.sent;
+        self.sent = self.position;
+        let events = std::mem::take(&mut self.events);
+        let (tool, path) = (self.tool, self.path.clone());
+        send(to, Piece::Lines { tool, path, identity, events, checkpoint, bytes })
+    }
+
+    /// Whose the lines are, if they tell or there are too many to wait any longer.
+    fn decided(&self) -> Option<SourceIdentity> {
+        let waits = self.events.len() < HELD_LINES && self.position < HELD_BYTES;
+        if !self.has_object && waits {
+            return None;
+        }
+        self.reader.identity().or_else(|| (!waits).then(|| self.reader.identity_by_name()).flatten())
+    }
+
+    /// Remembers what was seen of a file whose lines do not (yet) go into the ledger.
+    fn send_checkpoint(&self, to: &Sender<Piece>) -> ControlFlow<()> {
+        let is_junk = !self.has_object && !self.events.is_empty();
+        let status = if is_junk { SourceStatus::Unrecognised } else { SourceStatus::Live };
+        let checkpoint = Checkpoint {
+            position: 0,
+            chain: Chain::EMPTY,
+            anchor: LineHash::of(b""),
+            pending: self.opened.size,
+            reader: self.start.clone(),
+            ..self.checkpoint(0, status)
+        };
+        send(to, Piece::Checkpoint { tool: self.tool, path: self.path.clone(), checkpoint })
+    }
+
+    fn checkpoint(&self, pending: u64, status: SourceStatus) -> Checkpoint {
+        Checkpoint {
+            file: self.opened.id,
+            generation: self.generation,
+            size: self.opened.size,
+            mtime_ns: self.opened.mtime_ns,
+            position: self.position,
+            chain: self.chain,
+            anchor: self.anchor(),
+            pending,
+            reader: self.reader.clone(),
+            status,
+            error: None,
+        }
+    }
+
+    fn anchor(&self) -> LineHash {
+        if is_compressed(&self.path) {
+            return LineHash::of(b"");
+        }
+        // An anchor that could not be read never matches, which only costs a full comparison later.
+        anchor(&self.opened.file, self.position).unwrap_or(LineHash([0; 16]))
+    }
+}
+
+/// Adds a line to the rolling hash. An empty one changes nothing: a last line that was taken without its line end
+/// may get it later, and the line end alone looks like an empty line then.
+fn add(chain: Chain, line: &Line<'_>) -> Chain {
+    if line.length == 0 { chain } else { chain.then(line.hash) }
+}
+
+/// Opens the plain text of a file at `position`.
+fn stream(mut file: File, path: &Path, position: u64) -> io::Result<Box<dyn Read>> {
+    if is_compressed(path) {
+        let mut plain = zstd::stream::read::Decoder::new(file)?;
+        io::copy(&mut plain.by_ref().take(position), &mut io::sink())?;
+        return Ok(Box::new(plain));
+    }
+    file.seek(SeekFrom::Start(position))?;
+    Ok(Box::new(file))
+}
+
+/// Hash of the first and the last bytes before `position`.
+fn anchor(file: &File, position: u64) -> io::Result<LineHash> {
+    let n = position.min(ANCHOR);
+    let mut bytes = vec![0; usize::try_from(2 * n).unwrap_or(0)];
+    let (head, tail) = bytes.split_at_mut(usize::try_from(n).unwrap_or(0));
+    file.read_exact_at(head, 0)?;
+    file.read_exact_at(tail, position - n)?;
+    Ok(LineHash::of(&bytes))
+}
+
+/// Tells an append from a rewrite. The usual case, the same file grown, costs two small reads; whenever the
+/// file system shows something unusual, every line that was read is compared through the rolling hash.
+fn continuity(known: &SourceState, opened: &Opened, path: &Path) -> io::Result<Continuity> {
+    let seen = &known.checkpoint;
+    if seen.position == 0 {
+        return Ok(Continuity::Same);
+    }
+    let compressed = is_compressed(path);
+    if !compressed {
+        if opened.size < seen.position {
+            return Ok(Continuity::Rewritten);
+        }
+        if anchor(&opened.file, seen.position)? != seen.anchor && !is_compressed(&known.path) {
+            return Ok(Continuity::Rewritten);
+        }
+        let has_grown = opened.id == seen.file && opened.size > seen.size;
+        if has_grown {
+            return Ok(Continuity::Same);
+        }
+    }
+    let same = chain_of(opened.file.try_clone()?, path, seen.position)? == Some(seen.chain);
+    Ok(if same { Continuity::Same } else { Continuity::Rewritten })
+}
+
+/// The rolling hash of a file's lines up to `position`; `None` if the file is shorter.
+fn chain_of(file: File, path: &Path, position: u64) -> io::Result<Option<Chain>> {
+    let mut input = stream(file, path, 0)?.take(position);
+    let mut framer = Framer::new(0);
+    let mut chain = Chain::EMPTY;
+    let mut buffer = vec![0; BUFFER];
+    let mut total = 0;
+    loop {
+        let n = match input.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        total += n as u64;
+        let flow: ControlFlow<()> = framer.push(&buffer[..n], |line| {
+            chain = add(chain, &line);
+            ControlFlow::Continue(())
+        });
+        debug_assert!(flow.is_continue());
+    }
+    // The last line may have been taken without its line end.
+    if let Some(unfinished) = framer.unfinished() {
+        chain = chain.then(LineHash::of(unfinished));
+    }
+    Ok((total == position).then_some(chain))
+}

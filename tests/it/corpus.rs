@@ -1,0 +1,102 @@
+//! The shared corpus of real session files. Skipped, with a word, where it is not there.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::support::{Home, copy_tree, corpus};
+
+/// Copies the corpus into a scratch home and catches up.
+fn caught_up(test: &str) -> Option<(Home, Value)> {
+    let corpus = corpus(test)?;
+    let home = Home::with_idle_after("20m");
+    copy_tree(&corpus.join("claude"), &home.path("home/.claude"));
+    copy_tree(&corpus.join("codex"), &home.path("home/.codex"));
+    let text = std::fs::read_to_string(corpus.join("expected-machine.json")).expect("read");
+    let mut expected: BTreeMap<String, Value> = serde_json::from_str(&text).expect("JSON");
+    let text = std::fs::read_to_string(corpus.join("expected.json")).expect("read");
+    // The facts that were checked by eye win over those that were not.
+    expected.extend(serde_json::from_str::<BTreeMap<String, Value>>(&text).expect("JSON"));
+    home.once().ok();
+    Some((home, serde_json::to_value(expected).expect("JSON")))
+}
+
+#[test]
+fn the_corpus_is_read_whole_and_the_sessions_are_as_expected() {
+    let Some((home, expected)) = caught_up("corpus") else { return };
+    let sessions = home.ask(&["sessions"]);
+    let by_id: BTreeMap<&str, &Value> = sessions
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|session| (session["id"].as_str().expect("text"), session))
+        .collect();
+    let mut wrong = Vec::new();
+    let mut n = 0;
+    for (path, facts) in expected.as_object().expect("an object") {
+        // Subagents stand under their parents; what was copied from a parent is not to be counted.
+        if facts["kind"] != "main" || facts["inherited_prefix_included"] == true {
+            continue;
+        }
+        n += 1;
+        let stem = path.rsplit('/').next().expect("a name").trim_end_matches(".jsonl");
+        let id = facts["session_id"].as_str().expect("text");
+        // formats.md 1.6: the stem names the session where it is a UUID, whatever its lines say.
+        let Some(session) = by_id.get(id).or_else(|| by_id.get(stem)) else {
+            wrong.push(format!("{path}: no session {id}"));
+            continue;
+        };
+        for (ours, theirs) in [
+            ("cwd", "cwd"),
+            ("started_at", "first_timestamp"),
+            ("last_at", "last_timestamp"),
+            ("prompts", "human_prompts"),
+            ("answers", "assistant_text_messages"),
+            ("tool_calls", "tool_calls"),
+            ("commits", "commits"),
+            ("meaningful", "meaningful"),
+        ] {
+            if session[ours] != facts[theirs] {
+                wrong.push(format!("{path}: {ours} is {}, expected {}", session[ours], facts[theirs]));
+            }
+        }
+    }
+    for line in &wrong {
+        eprintln!("{line}");
+    }
+    assert!(n > 100, "{n} files");
+    let files: std::collections::BTreeSet<&str> =
+        wrong.iter().filter_map(|line| line.split(':').next()).collect();
+    assert!(files.len() * 20 <= n, "{} of {n} files differ", files.len());
+}
+
+#[test]
+fn no_prompt_of_the_corpus_stands_in_the_ledger_or_in_an_envelope() {
+    let Some((home, expected)) = caught_up("corpus privacy") else { return };
+    // Short ones are words that stand anywhere.
+    let prompts: Vec<&str> = expected
+        .as_object()
+        .expect("an object")
+        .values()
+        .filter_map(|facts| facts["prompt_heads"].as_array())
+        .flatten()
+        .filter_map(Value::as_str)
+        .filter(|prompt| prompt.len() >= 30)
+        .collect();
+    assert!(prompts.len() > 100);
+    for file in crate::support::files_below(&home.state()) {
+        let text = String::from_utf8_lossy(&std::fs::read(&file).expect("read")).into_owned();
+        for prompt in &prompts {
+            assert!(!text.contains(prompt), "{} holds a prompt: {prompt}", file.display());
+        }
+    }
+}
+
+#[test]
+fn a_second_run_over_the_corpus_adds_nothing() {
+    let Some((home, _)) = caught_up("corpus twice") else { return };
+    let events = || home.ctl(&["status", "--json"]).json()["ledger"]["events"].clone();
+    let (before, envelopes, notes) = (events(), home.envelopes(), home.notes());
+    home.once().ok();
+    assert_eq!((events(), home.envelopes(), home.notes()), (before, envelopes, notes));
+}
