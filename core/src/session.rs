@@ -13,7 +13,7 @@ use crate::entry::{
     AnswerVia, Call, CallOutcome, CallResult, EntryKind, Fact, FileChange, FileTouch, PromptVia,
     TitleVia, Usage, WrittenTime,
 };
-use crate::ids::LedgerSeq;
+use crate::ids::{LedgerSeq, SourceRow};
 use crate::ledger::{EventKind, EventRow};
 
 /// Silence longer than this is not counted as time at work.
@@ -102,10 +102,12 @@ pub struct Summary {
     pub own: Thread,
     /// Its subagents' threads by their ids.
     pub agents: BTreeMap<String, Thread>,
-    /// Least time of its entries, as written.
+    /// Least time of the entries in its own files, as written.
     pub started_at: Option<Moment>,
-    /// Greatest time of its entries, as written.
+    /// Greatest time of the entries in its own files, as written.
     pub last_at: Option<Moment>,
+    /// Greatest time of all entries, subagents' included.
+    pub active_until: Option<Timestamp>,
     /// Time at work in seconds: the gaps between entries, each counted up to five minutes.
     pub active_s: i64,
     /// Working directories in the order in which they were met.
@@ -202,17 +204,30 @@ pub struct Fold {
     own: Pairing,
     agents: HashMap<String, Pairing>,
     last_time: Option<Timestamp>,
+    last_kind: Option<EntryKind>,
+    /// Least and greatest time in each file, and whether the session's own thread stands in it.
+    spans: Vec<Span>,
     /// The last usage of each API message.
     usage: HashMap<String, Usage>,
     running_total: HashMap<String, Usage>,
     model: Option<String>,
 }
 
+/// The times of one file of the session.
+#[derive(Debug)]
+struct Span {
+    source: Option<SourceRow>,
+    is_own: bool,
+    first: Option<Moment>,
+    last: Option<Moment>,
+}
+
 /// What has to be remembered of a thread to pair its lines.
 #[derive(Debug, Default)]
 struct Pairing {
     calls: HashMap<String, OpenCall>,
-    call_ids: HashSet<String>,
+    /// Ids and names: models give one id to two calls.
+    call_ids: HashSet<(String, String)>,
     messages: HashSet<String>,
     prompts: Mirrored,
     answers: Mirrored,
@@ -253,9 +268,11 @@ impl Fold {
         }
         self.take_time(event);
         self.take_context(event);
-        if kind == EntryKind::Compaction {
+        // A boundary and the summary that follows it are one compaction.
+        if kind == EntryKind::Compaction && self.last_kind != Some(EntryKind::Compaction) {
             self.summary.checkpoints.push(event.seq);
         }
+        self.last_kind = Some(kind);
         for fact in &event.facts {
             self.take_fact(event, fact);
         }
@@ -263,6 +280,7 @@ impl Fold {
 
     /// What the events folded to.
     pub fn finish(mut self) -> Summary {
+        self.finish_times();
         self.summary.own.prompts = self.own.prompts.count();
         self.summary.own.answers = self.own.answers.count();
         for (agent, pairing) in &self.agents {
@@ -280,7 +298,8 @@ impl Fold {
             tokens.cache_read += usage.cache_read;
             tokens.cache_write += usage.cache_write;
         }
-        let open = self.own.calls.values().chain(self.agents.values().flat_map(|a| a.calls.values()));
+        let open =
+            self.own.calls.values().chain(self.agents.values().flat_map(|a| a.calls.values()));
         self.summary.open_call_since = open.filter_map(|call| call.at).min();
         if !self.own.calls.is_empty() && self.summary.last_word == LastWord::Result {
             self.summary.last_word = LastWord::OpenCall;
@@ -289,13 +308,21 @@ impl Fold {
     }
 
     fn take_time(&mut self, event: &EventRow) {
+        let source = event.place.map(|place| place.source);
+        let known = self.spans.iter().position(|span| span.source == source);
+        let at = known.unwrap_or(self.spans.len());
+        if known.is_none() {
+            self.spans.push(Span { source, is_own: false, first: None, last: None });
+        }
+        let span = &mut self.spans[at];
+        span.is_own |= event.context.agent.is_none();
         let Some(time) = &event.at else { return };
         let at = time.instant();
-        if self.summary.started_at.as_ref().is_none_or(|first| at < first.at) {
-            self.summary.started_at = Some(time.into());
+        if span.first.as_ref().is_none_or(|first| at < first.at) {
+            span.first = Some(time.into());
         }
-        if self.summary.last_at.as_ref().is_none_or(|last| at > last.at) {
-            self.summary.last_at = Some(time.into());
+        if span.last.as_ref().is_none_or(|last| at > last.at) {
+            span.last = Some(time.into());
         }
         if let Some(before) = self.last_time {
             let gap = at.duration_since(before);
@@ -304,6 +331,25 @@ impl Fold {
             }
         }
         self.last_time = self.last_time.max(Some(at));
+    }
+
+    /// The session's times are those of its own files; where only subagents' files are left, of those.
+    fn finish_times(&mut self) {
+        let has_own = self.spans.iter().any(|span| span.is_own);
+        for span in self.spans.drain(..).filter(|span| span.is_own || !has_own) {
+            let summary = &mut self.summary;
+            if let Some(first) = span.first
+                && summary.started_at.as_ref().is_none_or(|known| first.at < known.at)
+            {
+                summary.started_at = Some(first);
+            }
+            if let Some(last) = span.last
+                && summary.last_at.as_ref().is_none_or(|known| last.at > known.at)
+            {
+                summary.last_at = Some(last);
+            }
+        }
+        self.summary.active_until = self.last_time;
     }
 
     fn take_context(&mut self, event: &EventRow) {
@@ -417,10 +463,8 @@ impl Fold {
             Fact::Model(model) => self.model = Some(model.clone()),
             Fact::Url(url) => push_new(&mut summary.urls, url),
             Fact::PullRequest { url } => push_new(&mut summary.pull_requests, url),
-            Fact::Title(via) => {
-                if summary.title.is_none_or(|(best, _)| *via >= best) {
-                    summary.title = Some((*via, seq));
-                }
+            Fact::Title(via) if summary.title.is_none_or(|(best, _)| *via >= best) => {
+                summary.title = Some((*via, seq));
             }
             Fact::Plan => summary.plans.push(seq),
             Fact::Question { .. } => summary.questions.push(seq),
@@ -451,7 +495,8 @@ impl Fold {
 }
 
 fn take_call(thread: &mut Thread, pairing: &mut Pairing, call: &Call, at: Option<Timestamp>) {
-    let is_new = call.id.is_empty() || pairing.call_ids.insert(call.id.clone());
+    let is_new =
+        call.id.is_empty() || pairing.call_ids.insert((call.id.clone(), call.name.clone()));
     if !is_new {
         return;
     }
@@ -575,7 +620,8 @@ pub enum Decision {
 /// Decides whether an episode is over at `now`. The close's time follows from what happened, so that a daemon
 /// that was away writes what one that was there would have written.
 pub fn decide(pulse: &Pulse, rules: &ClosingRules, now: Timestamp) -> Decision {
-    let after = |at: Timestamp, wait: SignedDuration| at.checked_add(wait).unwrap_or(Timestamp::MAX);
+    let after =
+        |at: Timestamp, wait: SignedDuration| at.checked_add(wait).unwrap_or(Timestamp::MAX);
     // What was seen to grow is alive, whatever its lines say; what claims the future is not.
     let alive_at = pulse.active_at.max(pulse.seen_at.unwrap_or(Timestamp::MIN));
     let mut until = after(alive_at, rules.idle_after);
@@ -590,7 +636,8 @@ pub fn decide(pulse: &Pulse, rules: &ClosingRules, now: Timestamp) -> Decision {
         let seen_end = ended_at.max(pulse.seen_at.unwrap_or(Timestamp::MIN));
         let grace_over = after(seen_end, rules.end_grace);
         if grace_over < until {
-            (until, at, reason) = (grace_over, after(ended_at, rules.end_grace), CloseReason::Ended);
+            (until, at, reason) =
+                (grace_over, after(ended_at, rules.end_grace), CloseReason::Ended);
         }
     }
     if now >= until { Decision::Close { reason, at } } else { Decision::Keep { until } }

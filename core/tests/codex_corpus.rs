@@ -51,15 +51,9 @@ fn count(root: &Path, relative: &str) -> Counted {
     let path = relative.strip_prefix("codex/").unwrap_or(relative);
     let bytes = std::fs::read(root.join(relative)).expect("a file of the corpus");
     let mut reader = Reader::new(Tool::Codex, path);
-    let mut fold = Fold {
-        counted: Counted::default(),
-        patches: HashMap::new(),
-        committing: BTreeSet::new(),
-    };
-    for line in bytes
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.trim_ascii().is_empty())
-    {
+    let mut fold =
+        Fold { counted: Counted::default(), patches: HashMap::new(), committing: BTreeSet::new() };
+    for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
         let entry = reader.read(line);
         fold.take(&entry, line);
     }
@@ -80,11 +74,7 @@ impl Fold {
         let counted = &mut self.counted;
         counted.copies += usize::from(entry.copied_from.is_some());
         counted.bad += u64::from(entry.kind == EntryKind::Unreadable);
-        if let Some(at) = entry
-            .at
-            .as_ref()
-            .map(majordomus_core::entry::WrittenTime::as_written)
-        {
+        if let Some(at) = entry.at.as_ref().map(majordomus_core::entry::WrittenTime::as_written) {
             if counted.first.as_ref().is_none_or(|first| at < *first) {
                 counted.first = Some(at.clone());
             }
@@ -109,26 +99,14 @@ impl Fold {
                     PromptVia::Item => "item_completed",
                     _ => "response_item",
                 };
-                let text = texts(Tool::Codex, line)
-                    .into_iter()
-                    .find_map(|text| match text {
-                        Text::Prompt(text) => Some(text),
-                        _ => None,
-                    });
-                counted
-                    .prompts
-                    .entry(name)
-                    .or_default()
-                    .push(text.unwrap_or_default());
+                let text = texts(Tool::Codex, line).into_iter().find_map(|text| match text {
+                    Text::Prompt(text) => Some(text),
+                    _ => None,
+                });
+                counted.prompts.entry(name).or_default().push(text.unwrap_or_default());
             }
-            Fact::Answer {
-                via: AnswerVia::Response,
-                ..
-            } => counted.answers += 1,
-            Fact::Answer {
-                via: AnswerVia::Event,
-                ..
-            } => counted.agent_messages += 1,
+            Fact::Answer { via: AnswerVia::Response, .. } => counted.answers += 1,
+            Fact::Answer { via: AnswerVia::Event, .. } => counted.agent_messages += 1,
             Fact::Call(call) => {
                 *counted.calls.entry(call.name.clone()).or_default() += 1;
                 self.patches.insert(call.id.clone(), call.files.clone());
@@ -139,9 +117,7 @@ impl Fold {
             Fact::Result(result) => {
                 if result.outcome == CallOutcome::Ok {
                     let files = self.patches.remove(&result.call).unwrap_or_default();
-                    counted
-                        .files
-                        .extend(files.into_iter().map(|file| file.path));
+                    counted.files.extend(files.into_iter().map(|file| file.path));
                 }
                 if self.committing.contains(&result.call) {
                     counted.commits.extend(result.commits.iter().cloned());
@@ -195,12 +171,7 @@ impl Counted {
 }
 
 fn head(text: &str) -> String {
-    text.split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .chars()
-        .take(40)
-        .collect()
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(40).collect()
 }
 
 /// What differs, one line per field.
@@ -217,10 +188,8 @@ fn differences(expected: &Value, counted: &Counted) -> String {
             let Some(list) = theirs.as_array() else {
                 continue;
             };
-            let shown: Vec<String> = list
-                .iter()
-                .map(|text| head(text.as_str().unwrap_or_default()))
-                .collect();
+            let shown: Vec<String> =
+                list.iter().map(|text| head(text.as_str().unwrap_or_default())).collect();
             if let Some(all) = mine.as_array_mut() {
                 all.truncate(shown.len());
             }
@@ -239,10 +208,7 @@ fn compare(name: &str) {
     let expected: BTreeMap<String, Value> = serde_json::from_str(&text).expect("JSON");
     let mut report = String::new();
     let mut files = 0;
-    for (path, expected) in expected
-        .iter()
-        .filter(|(path, _)| path.starts_with("codex/"))
-    {
+    for (path, expected) in expected.iter().filter(|(path, _)| path.starts_with("codex/")) {
         files += 1;
         let differences = differences(expected, &count(&root, path));
         if !differences.is_empty() {
@@ -267,11 +233,7 @@ fn every_fact_that_the_script_counted_is_found() {
 fn rollouts(root: &Path, folder: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(root.join(folder)).expect("a folder of the corpus") {
-        let name = entry
-            .expect("an entry")
-            .file_name()
-            .into_string()
-            .expect("a name in UTF-8");
+        let name = entry.expect("an entry").file_name().into_string().expect("a name in UTF-8");
         let path = format!("{folder}/{name}");
         if root.join(&path).is_dir() {
             found.extend(rollouts(root, &path));
@@ -287,30 +249,17 @@ fn no_line_of_the_real_programs_is_unknown_or_unreadable() {
     let Some(root) = corpus() else { return };
     for path in rollouts(&root, "clients") {
         let counted = count(&root, &path);
-        assert_eq!(
-            (counted.bad, &counted.unknown),
-            (0, &BTreeSet::new()),
-            "{path}"
-        );
+        assert_eq!((counted.bad, &counted.unknown), (0, &BTreeSet::new()), "{path}");
         let (via, prompts) = counted.human();
-        assert!(
-            via == "item_completed" && !prompts.is_empty(),
-            "{path}: {via}"
-        );
-        assert!(
-            path.contains(counted.session.as_deref().unwrap_or("none")),
-            "{path}"
-        );
+        assert!(via == "item_completed" && !prompts.is_empty(), "{path}: {via}");
+        assert!(path.contains(counted.session.as_deref().unwrap_or("none")), "{path}");
     }
 }
 
 #[test]
 fn exactly_the_copied_history_is_marked() {
     let Some(root) = corpus() else { return };
-    for path in rollouts(&root, "codex")
-        .into_iter()
-        .chain(rollouts(&root, "clients"))
-    {
+    for path in rollouts(&root, "codex").into_iter().chain(rollouts(&root, "clients")) {
         // By eye: a fork with 322 lines of its origin, and two subagents with their parent's header and turn.
         let copies = match path.rsplit('-').next() {
             Some("041ade599da6.jsonl") => 322,

@@ -104,8 +104,7 @@ impl Api {
 
     async fn envelope(&self, params: SessionParams) -> Result<Value> {
         let name = named(params)?;
-        let bytes =
-            view::envelope(&mut self.reader().await?, &self.paths.state_dir, &name).await?;
+        let bytes = view::envelope(&mut self.reader().await?, &self.paths.state_dir, &name).await?;
         // As text: the caller prints the very bytes that were written.
         Ok(Value::String(String::from_utf8_lossy(&bytes).into_owned()))
     }
@@ -126,7 +125,9 @@ impl Api {
             _ => return Err(Failure::usage("close takes a session or --all").into()),
         };
         if sessions.is_empty() {
-            return Err(Failure::new(Exit::NothingOpen, "no session is open; nothing to close").into());
+            return Err(
+                Failure::new(Exit::NothingOpen, "no session is open; nothing to close").into()
+            );
         }
         let mut closed = Vec::new();
         for session in sessions {
@@ -167,7 +168,9 @@ where
 }
 
 fn named(params: SessionParams) -> Result<String> {
-    params.session.ok_or_else(|| Failure::usage("which session? Give its id, a prefix, or last").into())
+    params
+        .session
+        .ok_or_else(|| Failure::usage("which session? Give its id, a prefix, or last").into())
 }
 
 fn closed_view(closed: &Closed) -> ClosedView {

@@ -32,7 +32,11 @@ enum Bytes {
     None,
     Plain(File),
     /// A compressed file can only be read forwards.
-    Compressed { path: PathBuf, plain: Box<dyn Read + Send>, position: u64 },
+    Compressed {
+        path: PathBuf,
+        plain: Box<dyn Read + Send>,
+        position: u64,
+    },
 }
 
 impl Bodies {

@@ -17,12 +17,8 @@ use majordomus_core::envelope::{
     CloseFacts, Envelope, Git as GitEnds, Outcome, envelope_path, identity_field, sha256_hex,
 };
 use majordomus_core::ids::{LedgerSeq, SessionRow};
-use majordomus_core::ledger::{
-    CloseOutcome, EnvelopeRow, EventKind, Ledger, Reader, SessionState,
-};
-use majordomus_core::session::{
-    CloseReason, ClosingRules, Decision, Fold, Pulse, Summary, decide,
-};
+use majordomus_core::ledger::{CloseOutcome, EnvelopeRow, EventKind, Ledger, Reader, SessionState};
+use majordomus_core::session::{CloseReason, ClosingRules, Decision, Fold, Pulse, Summary, decide};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -111,7 +107,9 @@ enum Wish {
 /// What became of one session in a pass.
 enum Judged {
     Closed(Box<Closed>),
-    Kept { until: Timestamp },
+    Kept {
+        until: Timestamp,
+    },
     /// No episode is open.
     NotOpen,
 }
@@ -172,7 +170,9 @@ impl Closer {
         match self.judge(&mut reader, session, &Wish::Now { reason, body }, now).await? {
             Judged::Closed(closed) => Ok(*closed),
             Judged::Kept { .. } => {
-                anyhow::bail!("the session is being written faster than it can be closed; try again")
+                anyhow::bail!(
+                    "the session is being written faster than it can be closed; try again"
+                )
             }
             Judged::NotOpen => Err(Failure::new(
                 Exit::NothingOpen,
@@ -204,8 +204,9 @@ impl Closer {
     async fn accept_orphans(&self, reader: &mut Reader, now: Timestamp, first: bool) -> Result<()> {
         let mut orphans = reader.pending_sources().await?;
         orphans.retain(|source| {
-            let is_quiet = tail::file_time(source)
-                .is_none_or(|at| at.checked_add(self.rules.idle_after).is_ok_and(|idle| idle <= now));
+            let is_quiet = tail::file_time(source).is_none_or(|at| {
+                at.checked_add(self.rules.idle_after).is_ok_and(|idle| idle <= now)
+            });
             source.session.is_none() && (first || is_quiet)
         });
         if !orphans.is_empty() {
@@ -265,7 +266,7 @@ impl Closer {
             .collect::<Vec<_>>();
         let mut has_new = false;
         if !candidates.is_empty() {
-            let work = tail::plan(reader, candidates).await?;
+            let work = tail::plan(reader, candidates, tail::Scope::Some).await?;
             let tailed = tail::tail(&self.ledger, work, &mut |_, _| {}, &self.stop).await?;
             if tailed.events > 0 {
                 self.seen.note(session, now);
@@ -367,7 +368,11 @@ impl Closer {
         };
         let active_at = state.active_at.unwrap_or(now);
         let is_timely = now
-            <= active_at.saturating_add(self.rules.idle_after).unwrap_or(now).saturating_add(TIMELY).unwrap_or(now);
+            <= active_at
+                .saturating_add(self.rules.idle_after)
+                .unwrap_or(now)
+                .saturating_add(TIMELY)
+                .unwrap_or(now);
         let observed = self.git.observe(cwd).await;
         let (end, start) = if is_timely {
             let end = observed.clone();
@@ -484,7 +489,8 @@ async fn read_episode(
     reader
         .events(state.row, first, state.last, |event| {
             if event.kind == EventKind::GitObserved && git_at_start.is_none() {
-                git_at_start = event.note.as_deref().and_then(|note| serde_json::from_str(note).ok());
+                git_at_start =
+                    event.note.as_deref().and_then(|note| serde_json::from_str(note).ok());
             }
             fold.push(&event);
         })

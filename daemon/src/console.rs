@@ -13,7 +13,8 @@ pub struct Console {
 }
 
 /// Files, rate and the time that is left; bytes are what the bar counts.
-const TEMPLATE: &str = "reading {msg}  {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {wide_bar}";
+const TEMPLATE: &str =
+    "reading {msg}  {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {wide_bar}";
 
 impl Console {
     /// Looks whether standard error is a terminal.

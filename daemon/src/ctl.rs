@@ -129,7 +129,10 @@ impl Context {
             Err(NoDaemon::NotRunning) => Ok(None),
             Err(NoDaemon::Failed(error)) => Err(Failure::new(
                 Exit::Unresponsive,
-                format!("cannot use the socket {}: {error}", self.settings.paths.socket.path.display()),
+                format!(
+                    "cannot use the socket {}: {error}",
+                    self.settings.paths.socket.path.display()
+                ),
             )
             .into()),
         }
@@ -170,7 +173,7 @@ impl Context {
         from_store: impl AsyncFnOnce(&mut majordomus_core::ledger::Reader) -> Result<T>,
     ) -> Result<T> {
         match self.daemon()? {
-            Some(mut client) => Ok(client.ask(method, params)?),
+            Some(mut client) => Ok(client.ask(method, &params)?),
             None => from_store(&mut self.store().await?).await,
         }
     }

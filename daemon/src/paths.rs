@@ -94,10 +94,7 @@ impl Paths {
     /// The paths for this environment and configuration.
     pub fn resolve(env: &Env, loaded: &Loaded) -> Result<Self, PathsError> {
         let no_home = |what| PathsError::NoHome { uid: env.uid, what };
-        let config_file = loaded
-            .file
-            .clone()
-            .ok_or_else(|| no_home("the config file"))?;
+        let config_file = loaded.file.clone().ok_or_else(|| no_home("the config file"))?;
         let (state_dir, state_origin) = state_dir(env)?;
         let (vault_dir, vault_origin) = if let Some(path) = &loaded.config.vault.path {
             (env.absolute(path), loaded.origin("vault.path"))
@@ -141,15 +138,14 @@ impl Paths {
     pub fn inside_roots(&self, roots: &[Root]) -> Vec<Refused> {
         self.places()
             .flat_map(|(place, path)| {
-                roots
-                    .iter()
-                    .filter(move |root| is_inside(path, &root.path))
-                    .map(move |root| Refused {
+                roots.iter().filter(move |root| is_inside(path, &root.path)).map(move |root| {
+                    Refused {
                         place,
                         path: path.to_path_buf(),
                         tree: root.path.clone(),
                         kind: "the watched root",
-                    })
+                    }
+                })
             })
             .collect()
     }
@@ -168,11 +164,8 @@ impl Paths {
     }
 
     fn places(&self) -> impl Iterator<Item = (Place, &Path)> {
-        [
-            (Place::State, self.state_dir.as_path()),
-            (Place::Vault, self.vault_dir.as_path()),
-        ]
-        .into_iter()
+        [(Place::State, self.state_dir.as_path()), (Place::Vault, self.vault_dir.as_path())]
+            .into_iter()
     }
 }
 
@@ -248,11 +241,8 @@ pub fn state_dir(env: &Env) -> Result<(PathBuf, Origin), PathsError> {
     if let Some(path) = env.path_var("MAJORDOMUS_STATE_DIR") {
         return Ok((path, Origin::Env("MAJORDOMUS_STATE_DIR")));
     }
-    let (state_home, origin) =
-        base(env, "XDG_STATE_HOME", ".local/state").ok_or(PathsError::NoHome {
-            uid: env.uid,
-            what: "the state directory",
-        })?;
+    let (state_home, origin) = base(env, "XDG_STATE_HOME", ".local/state")
+        .ok_or(PathsError::NoHome { uid: env.uid, what: "the state directory" })?;
     Ok((state_home.join(OURS), origin))
 }
 
@@ -261,36 +251,24 @@ fn base(env: &Env, variable: &'static str, below_home: &str) -> Option<(PathBuf,
     if let Some(path) = env.xdg(variable) {
         return Some((path, Origin::Env(variable)));
     }
-    let below_home = if cfg!(target_os = "macos") {
-        "Library/Application Support"
-    } else {
-        below_home
-    };
+    let below_home =
+        if cfg!(target_os = "macos") { "Library/Application Support" } else { below_home };
     Some((env.home.as_ref()?.join(below_home), Origin::Default))
 }
 
 /// The socket. A path longer than the system allows is replaced by a short one made from its hash,
 /// so that both programs come to the same.
 pub fn socket(env: &Env, state_dir: &Path) -> Socket {
-    let runtime_dir = env
-        .xdg("XDG_RUNTIME_DIR")
-        .filter(|dir| is_not_anothers(dir, env.uid));
+    let runtime_dir = env.xdg("XDG_RUNTIME_DIR").filter(|dir| is_not_anothers(dir, env.uid));
     let (wanted, origin) = if let Some(path) = env.path_var("MAJORDOMUS_SOCKET") {
         (path, Origin::Env("MAJORDOMUS_SOCKET"))
     } else if let Some(dir) = &runtime_dir {
-        (
-            dir.join(OURS).join("majordomusd.sock"),
-            Origin::Env("XDG_RUNTIME_DIR"),
-        )
+        (dir.join(OURS).join("majordomusd.sock"), Origin::Env("XDG_RUNTIME_DIR"))
     } else {
         (state_dir.join("majordomusd.sock"), Origin::Default)
     };
     if fits(&wanted) {
-        return Socket {
-            path: wanted,
-            origin,
-            instead_of: None,
-        };
+        return Socket { path: wanted, origin, instead_of: None };
     }
     let hash = blake3::hash(wanted.as_os_str().as_bytes()).to_hex();
     let name = format!("{}.sock", hash.get(..16).unwrap_or(&hash));
@@ -299,11 +277,7 @@ pub fn socket(env: &Env, state_dir: &Path) -> Socket {
         .filter(|path| fits(path))
         // Not TMPDIR: a service and a shell often differ in it.
         .unwrap_or_else(|| PathBuf::from(format!("/tmp/majordomus-{}", env.uid)).join(&name));
-    Socket {
-        path: short,
-        origin,
-        instead_of: Some(wanted),
-    }
+    Socket { path: short, origin, instead_of: Some(wanted) }
 }
 
 fn fits(path: &Path) -> bool {
@@ -340,19 +314,13 @@ pub fn roots(config: &Config, env: &Env) -> Vec<Root> {
     for (tool, configured_as) in configured {
         let path = canonical(&env.absolute(configured_as));
         // Device and inode besides the path: a bind mount has two canonical paths.
-        let identity = std::fs::metadata(&path)
-            .ok()
-            .map(|found| (found.dev(), found.ino()));
+        let identity = std::fs::metadata(&path).ok().map(|found| (found.dev(), found.ino()));
         let is_known = roots.iter().any(|(known, known_identity)| {
             known.tool == tool
                 && (known.path == path || (identity.is_some() && identity == *known_identity))
         });
         if !is_known {
-            let root = Root {
-                tool,
-                path,
-                configured_as: configured_as.clone(),
-            };
+            let root = Root { tool, path, configured_as: configured_as.clone() };
             roots.push((root, identity));
         }
     }

@@ -240,7 +240,7 @@ struct CaughtUp {
 async fn catch_up(shared: &Shared, scanned: Scanned) -> Result<CaughtUp> {
     let mut reader = Reader::open(&shared.settings.paths.ledger).await?;
     let seen = scanned.files.len();
-    let mut work = tail::plan(&mut reader, scanned.files).await?;
+    let mut work = tail::plan(&mut reader, scanned.files, tail::Scope::Everything).await?;
     drop(reader);
     work.sort_by_cached_key(|item| (modified_ns(&item.path), item.path.clone()));
     let changed = work.len();
@@ -301,7 +301,11 @@ impl Shared {
             let key = &closed.session.key;
             self.say(&format!(
                 "closed {} {} episode {} ({}, {})",
-                key.tool, key.native, closed.envelope.episode, closed.envelope.reason, closed.envelope.outcome
+                key.tool,
+                key.native,
+                closed.envelope.episode,
+                closed.envelope.reason,
+                closed.envelope.outcome
             ));
             self.live.tell(crate::api::closed_event(closed));
         }
@@ -312,7 +316,11 @@ impl Shared {
 
     fn report_notes(&self, pass: &crate::write::Pass) {
         for note in &pass.written {
-            self.say(&format!("note {} ({})", note.uri, if note.is_update { "updated" } else { "new" }));
+            self.say(&format!(
+                "note {} ({})",
+                note.uri,
+                if note.is_update { "updated" } else { "new" }
+            ));
             self.live.tell(serde_json::json!({"kind": "note.written", "uri": note.uri}));
         }
         for problem in &pass.failed {

@@ -80,7 +80,10 @@ impl WatchRoot {
             return self.scan();
         }
         if let Some(below) = self.below(directory)
-            && self.trees().iter().any(|tree| below == *tree || below.starts_with(&format!("{tree}/")))
+            && self
+                .trees()
+                .iter()
+                .any(|tree| below == *tree || below.starts_with(&format!("{tree}/")))
         {
             self.walk(directory, &below, 0, &mut HashSet::new(), &mut scan);
         }
@@ -146,7 +149,8 @@ impl WatchRoot {
             let Ok(metadata) = fs::metadata(&path) else { continue };
             if metadata.is_dir() {
                 if is_transcript(self.tool, &below) {
-                    scan.problems.push(format!("{} is a directory, not a session file", path.display()));
+                    scan.problems
+                        .push(format!("{} is a directory, not a session file", path.display()));
                 } else if !OTHER_DIRECTORIES.contains(&name.as_ref()) {
                     self.walk(&path, &below, depth + 1, seen, scan);
                 }
@@ -180,9 +184,8 @@ fn is_transcript(tool: Tool, below_root: &str) -> bool {
         }
         Tool::Codex => {
             let is_below = matches!(parts.first(), Some(&"sessions" | &"archived_sessions"));
-            is_below
-                && name.starts_with("rollout-")
-                && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst"))
+            let plain = name.strip_suffix(".zst").unwrap_or(name);
+            is_below && name.starts_with("rollout-") && plain.strip_suffix(".jsonl").is_some()
         }
     }
 }

@@ -78,7 +78,9 @@ async fn title_at(
 
 /// Notes an event's line if its text belongs to the story: what the session's own thread said and did.
 fn take(event: &EventRow, told: &mut Vec<Told>, outcomes: &mut HashMap<String, CallOutcome>) {
-    let (EventKind::Entry(_), Some(place), true) = (event.kind, event.place, event.counts) else { return };
+    let (EventKind::Entry(_), Some(place), true) = (event.kind, event.place, event.counts) else {
+        return;
+    };
     for fact in &event.facts {
         if let Fact::Result(result) = fact {
             outcomes.insert(result.call.clone(), result.outcome);
@@ -106,13 +108,18 @@ fn choose_mirrors(told: Vec<Told>) -> Vec<Told> {
     let is_preferred_prompt = |via: &PromptVia| *via != PromptVia::Response;
     let is_preferred_answer =
         |via: &AnswerVia| matches!(via, AnswerVia::Message | AnswerVia::Response);
-    let has_prompts = told.iter().filter_map(|line| line.wants.prompt.as_ref()).any(is_preferred_prompt);
-    let has_answers = told.iter().filter_map(|line| line.wants.answer.as_ref()).any(is_preferred_answer);
+    let has_prompts =
+        told.iter().filter_map(|line| line.wants.prompt.as_ref()).any(is_preferred_prompt);
+    let has_answers =
+        told.iter().filter_map(|line| line.wants.answer.as_ref()).any(is_preferred_answer);
     told.into_iter()
         .filter_map(|mut line| {
-            line.wants.prompt = line.wants.prompt.filter(|via| !has_prompts || is_preferred_prompt(via));
-            line.wants.answer = line.wants.answer.filter(|via| !has_answers || is_preferred_answer(via));
-            let tells = line.wants.prompt.is_some() || line.wants.answer.is_some() || line.wants.calls;
+            line.wants.prompt =
+                line.wants.prompt.filter(|via| !has_prompts || is_preferred_prompt(via));
+            line.wants.answer =
+                line.wants.answer.filter(|via| !has_answers || is_preferred_answer(via));
+            let tells =
+                line.wants.prompt.is_some() || line.wants.answer.is_some() || line.wants.calls;
             tells.then_some(line)
         })
         .collect()
@@ -173,11 +180,7 @@ fn story(
 ) -> Story {
     let threads = || std::iter::once(&summary.own).chain(summary.agents.values());
     let touches = |thread: &Thread| -> Vec<FileTouch> {
-        thread
-            .files
-            .iter()
-            .map(|(path, how)| FileTouch { path: path.clone(), how: *how })
-            .collect()
+        thread.files.iter().map(|(path, how)| FileTouch { path: path.clone(), how: *how }).collect()
     };
     let mut files: Vec<FileTouch> = threads().flat_map(touches).collect();
     files.sort();

@@ -16,12 +16,14 @@ use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use majordomus_core::entry::SourceIdentity;
 use majordomus_core::ids::{SessionRow, SourceRow, Tool};
-use majordomus_core::ledger::{Batch, Checkpoint, Ledger, NewEvent, Reader, SourceState, SourceStatus};
+use majordomus_core::ledger::{
+    Batch, Checkpoint, Ledger, NewEvent, Reader, SourceState, SourceStatus,
+};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use self::file::Piece;
-pub use self::identity::Work;
+pub use self::identity::{Scope, Work};
 use crate::scan::Candidate;
 
 /// Pieces that wait between the reading thread and the writer.
@@ -43,7 +45,7 @@ pub struct Tailed {
     pub sessions: Vec<SessionRow>,
     /// Sessions in which an episode opened.
     pub opened: Vec<SessionRow>,
-    /// Sessions that the tool says have ended.
+    /// What could not be read, one line each.
     pub problems: Vec<String>,
 }
 
@@ -65,7 +67,7 @@ pub async fn tail(
     let reading = tokio::task::spawn_blocking(move || {
         for item in work {
             // A closed channel means that the pass was given up.
-            if file::read(item, &send).is_break() {
+            if file::read(&item, &send).is_break() {
                 break;
             }
         }
@@ -200,8 +202,12 @@ impl Writer<'_> {
 
 /// What is to be read of `candidates`: looks each up in the ledger. Files that did not change since the last
 /// look are left out without being opened.
-pub async fn plan(reader: &mut Reader, candidates: Vec<Candidate>) -> Result<Vec<Work>> {
-    identity::plan(reader, candidates).await
+pub async fn plan(
+    reader: &mut Reader,
+    candidates: Vec<Candidate>,
+    scope: Scope,
+) -> Result<Vec<Work>> {
+    identity::plan(reader, candidates, scope).await
 }
 
 /// Takes the unfinished last line of each of `sources` that is a complete object: the tool will not write its

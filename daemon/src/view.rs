@@ -184,10 +184,10 @@ pub struct NoteView {
 pub async fn find(reader: &mut Reader, name: &str) -> Result<SessionState> {
     match reader.find_session(name).await? {
         Match::One(state) => Ok(state),
-        Match::None => Err(Failure::not_found(format!(
-            "no session {name}; majordomusctl sessions lists them"
-        ))
-        .into()),
+        Match::None => {
+            Err(Failure::not_found(format!("no session {name}; majordomusctl sessions lists them"))
+                .into())
+        }
         Match::Many(ids) => Err(Failure::usage(format!(
             "{name} stands for several sessions, give more of the id: {}",
             ids.join(", ")

@@ -178,7 +178,8 @@ mod tests {
     fn a_flood_of_paths_becomes_one_look_at_everything() {
         let shared = Shared::default();
         for n in 0..=MAX_DIRTY {
-            let event = Event::new(EventKind::Create(CreateKind::File)).add_path(format!("/{n}").into());
+            let event =
+                Event::new(EventKind::Create(CreateKind::File)).add_path(format!("/{n}").into());
             shared.take_event(Ok(event));
         }
         assert!(shared.dirty().everything);

@@ -22,7 +22,7 @@ use crate::failure::{Exit, Failure};
 use crate::git::Git;
 use crate::run::Settings;
 use crate::story;
-use crate::vault::{LocalVault, PutNote, StoredNote, UpdateNote, Stored, Vault, VaultError};
+use crate::vault::{LocalVault, PutNote, Stored, StoredNote, UpdateNote, Vault, VaultError};
 
 /// The drafter's name in the note's tags.
 const DRAFTER: &str = "extractive";
@@ -147,15 +147,8 @@ impl NoteWriter {
                 .as_ref()
                 .and_then(|note| note.synced_at)
                 .or_else(|| there.as_deref().and_then(|note| tags_of(note).last_synced()));
-            let draft = compose(
-                reader,
-                &self.git,
-                &self.time_zone,
-                state,
-                since,
-                there.as_deref(),
-            )
-            .await?;
+            let draft =
+                compose(reader, &self.git, &self.time_zone, state, since, there.as_deref()).await?;
             let Some(draft) = draft else { return self.skip(task, "nothing_new").await };
             if let Some(why) = self.refusal(&draft) {
                 anyhow::bail!(why);
@@ -221,7 +214,8 @@ impl NoteWriter {
             human::keep_edits(ours, current, &draft.truth)
         };
         let (_, entries) = split_body(&draft.note.body);
-        let draft_body = entries.first().map_or_else(|| truth.clone(), |entry| merge_entry(entry, &truth));
+        let draft_body =
+            entries.first().map_or_else(|| truth.clone(), |entry| merge_entry(entry, &truth));
         let merged = merge_full(&draft_body, &there.body);
         for warning in &merged.warnings {
             tracing::warn!("note {}: {warning}", there.uri);
@@ -355,7 +349,8 @@ async fn add_subjects(git: &Git, story: &mut majordomus_core::draft::Story) {
         return;
     }
     for resolved in git.resolve_commits(Path::new(&cwd), &hashes).await {
-        if let Some(commit) = story.commits.iter_mut().find(|commit| commit.hash == resolved.given) {
+        if let Some(commit) = story.commits.iter_mut().find(|commit| commit.hash == resolved.given)
+        {
             commit.subject = resolved.subject;
         }
     }

@@ -55,7 +55,11 @@ fn a_second_run_adds_nothing_and_rewrites_nothing() {
             .chain(files_below(&home.vault()))
             .map(|path| {
                 let metadata = std::fs::metadata(&path).expect("there");
-                (path.clone(), metadata.modified().expect("a time"), std::fs::read(&path).expect("read"))
+                (
+                    path.clone(),
+                    metadata.modified().expect("a time"),
+                    std::fs::read(&path).expect("read"),
+                )
             })
             .collect()
     };
@@ -78,10 +82,19 @@ fn an_envelope_is_named_by_its_hash_and_says_when_the_session_ended() {
     assert_eq!((episode["n"].as_u64(), episode["reason"].as_str()), (Some(1), Some("idle")));
     assert_eq!(episode["outcome"], "completed");
     let envelope = home.ask(&["envelope", S1]);
-    let last = home.session(S1)["last_at"].as_str().expect("a time").parse::<jiff::Timestamp>().expect("a time");
-    let closed = envelope["closed_at"].as_str().expect("a time").parse::<jiff::Timestamp>().expect("a time");
-    assert_eq!(closed.duration_since(last).as_mins(), 20, "never now: the last activity and the idle time");
-    let printed = home.ctl(&["envelope", &S1[..12]]).ok().stdout;
+    let last = home.session(S1)["last_at"]
+        .as_str()
+        .expect("a time")
+        .parse::<jiff::Timestamp>()
+        .expect("a time");
+    let closed =
+        envelope["closed_at"].as_str().expect("a time").parse::<jiff::Timestamp>().expect("a time");
+    assert_eq!(
+        closed.duration_since(last).as_mins(),
+        20,
+        "never now: the last activity and the idle time"
+    );
+    let printed = home.ctl(&["envelope", &S1[..13]]).ok().stdout;
     let (_, bytes) = &home.envelopes()[0];
     assert_eq!(printed.as_bytes(), bytes.as_slice(), "the very bytes of the file");
 }
@@ -121,9 +134,13 @@ fn one_bad_thing_costs_one_line_and_the_rest_goes_on() {
     let home = home_with_history();
     let projects = home.path("home/.claude/projects/-w-app");
     std::fs::create_dir_all(projects.join("x.jsonl")).expect("made");
-    std::fs::write(projects.join("0b2c9d1e-0009-4000-8000-000000000009.jsonl"), "").expect("written");
-    std::fs::write(projects.join("0b2c9d1e-0008-4000-8000-000000000008.jsonl"), "version https://lfs\noid\n")
+    std::fs::write(projects.join("0b2c9d1e-0009-4000-8000-000000000009.jsonl"), "")
         .expect("written");
+    std::fs::write(
+        projects.join("0b2c9d1e-0008-4000-8000-000000000008.jsonl"),
+        "version https://lfs\noid\n",
+    )
+    .expect("written");
     let secret = projects.join("0b2c9d1e-0007-4000-8000-000000000007.jsonl");
     std::fs::write(&secret, "{}\n").expect("written");
     std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o000)).expect("set");
@@ -164,7 +181,8 @@ fn case_034_a_file_under_two_names_is_read_once() {
     let home = Home::with_idle_after("20m")
         .config("[sources]\nclaude = [\"~/.claude\", \"~/.claude2\"]\n");
     home.claude(S1).at(&ago(7_200)).prompt("One").answer("Done.");
-    std::os::unix::fs::symlink(home.path("home/.claude"), home.path("home/.claude2")).expect("linked");
+    std::os::unix::fs::symlink(home.path("home/.claude"), home.path("home/.claude2"))
+        .expect("linked");
     let link = home.path("home/.claude/projects/-w-link");
     std::fs::create_dir_all(&link).expect("made");
     std::fs::hard_link(
@@ -218,7 +236,13 @@ fn a_replaced_file_with_the_same_beginning_goes_on_where_it_was() {
 #[test]
 fn case_047_a_rewritten_file_costs_nothing_and_doubles_nothing() {
     let home = Home::with_idle_after("20m");
-    let claude = home.claude(S1).at(&ago(7_200)).prompt("One").answer("First.").prompt("Two").answer("Second.");
+    let claude = home
+        .claude(S1)
+        .at(&ago(7_200))
+        .prompt("One")
+        .answer("First.")
+        .prompt("Two")
+        .answer("Second.");
     home.once().ok();
     // The tool drops the first half and adds a line.
     let path = claude.path().to_owned();
@@ -235,7 +259,8 @@ fn case_047_a_rewritten_file_costs_nothing_and_doubles_nothing() {
 fn case_039_a_deleted_file_is_missing_and_its_session_stays() {
     let home = home_with_history();
     home.once().ok();
-    std::fs::remove_file(home.path(&format!("home/.claude/projects/-w-app/{S1}.jsonl"))).expect("removed");
+    std::fs::remove_file(home.path(&format!("home/.claude/projects/-w-app/{S1}.jsonl")))
+        .expect("removed");
     home.once().ok();
     assert_eq!(home.session(S1)["prompts"], 1);
     assert_eq!(home.ask(&["show", S1])["sources"][0]["state"], "missing");
@@ -244,12 +269,14 @@ fn case_039_a_deleted_file_is_missing_and_its_session_stays() {
 #[test]
 fn case_040_a_compressed_rollout_is_read_and_is_no_second_session() {
     let home = Home::with_idle_after("20m");
-    let codex = home.codex(S2).at(&ago(7_200)).meta(Path::new("/w/svc")).prompt("One").answer("Done.");
+    let codex =
+        home.codex(S2).at(&ago(7_200)).meta(Path::new("/w/svc")).prompt("One").answer("Done.");
     home.once().ok();
     let before = home.session(S2);
     let plain = std::fs::read(codex.path()).expect("read");
     let packed = codex.path().with_extension("jsonl.zst");
-    std::fs::write(&packed, zstd::encode_all(plain.as_slice(), 3).expect("packed")).expect("written");
+    std::fs::write(&packed, zstd::encode_all(plain.as_slice(), 3).expect("packed"))
+        .expect("written");
     std::fs::remove_file(codex.path()).expect("removed");
     home.once().ok();
     let after = home.session(S2);
@@ -266,7 +293,11 @@ fn case_040_a_compressed_rollout_is_read_and_is_no_second_session() {
 fn old_history_gets_envelopes_and_no_notes_and_the_program_says_so() {
     let home = home_with_history();
     let old = "0b2c9d1e-0003-4000-8000-000000000003";
-    home.claude(old).at("2025-01-05T10:00:00.000Z").prompt("Old").edit("/w/app/a.rs").answer("Done.");
+    home.claude(old)
+        .at("2025-01-05T10:00:00.000Z")
+        .prompt("Old")
+        .edit("/w/app/a.rs")
+        .answer("Done.");
     let said = home.once().ok();
     assert_eq!(home.envelopes().len(), 3);
     assert_eq!(home.notes().len(), 2);

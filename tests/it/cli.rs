@@ -51,7 +51,11 @@ fn sessions_are_filtered_and_named_by_prefix_and_last() {
     home.once().ok();
     let ids = |arguments: &[&str]| -> Vec<String> {
         let list = home.ask(arguments);
-        list.as_array().expect("a list").iter().map(|s| s["id"].as_str().expect("text").to_owned()).collect()
+        list.as_array()
+            .expect("a list")
+            .iter()
+            .map(|s| s["id"].as_str().expect("text").to_owned())
+            .collect()
     };
     assert_eq!(ids(&["sessions"]), [S2, S1], "the newest first");
     assert_eq!(ids(&["sessions", "--tool", "claude"]), [S1]);
@@ -79,7 +83,8 @@ fn the_daemon_and_the_store_give_the_same_answers() {
         [&["sessions", "--json"], &["show", S1, "--json"], &["notes", "--json"], &["envelope", S1]];
     let store: Vec<String> = commands.iter().map(|command| home.ctl(command).ok().stdout).collect();
     let _daemon = home.start();
-    let daemon: Vec<String> = commands.iter().map(|command| home.ctl(command).ok().stdout).collect();
+    let daemon: Vec<String> =
+        commands.iter().map(|command| home.ctl(command).ok().stdout).collect();
     assert_eq!(store, daemon);
 }
 

@@ -6,6 +6,24 @@ use serde_json::Value;
 
 use crate::support::{Home, copy_tree, corpus};
 
+/// Files whose machine-made expectation is not followed, and why.
+const MISJUDGED: [(&str, &str); 8] = [
+    ("21a2c32d-e75c-56fc-a78a-8a30762ac732", "answers without a message id are answers each"),
+    ("98fd1e3e-a53c-56ea-b36b-1acfd9c2f726", "answers without a message id are answers each"),
+    (
+        "f7594e2b-a01a-4dde-b65e-7fd0625e8c42",
+        "a tool's name is kept without its control characters",
+    ),
+    ("0fae0449-64d3-4788-8622-d3a47d82c14b", "`git rebase --continue` makes a commit too"),
+    ("21849da6-9912-558d-9397-c13f352b139d", "three files hold the same entries, which count once"),
+    ("580b0f9f-39d5-587a-80ff-646d59a58711", "three files hold the same entries, which count once"),
+    ("8c5dc068-b59a-5081-8530-f68448192d51", "three files hold the same entries, which count once"),
+    (
+        "cfc75602-348f-5e2b-bdc6-8c07b7606ca0",
+        "its times and ids are the words `[trimmed for fixture]`",
+    ),
+];
+
 /// Copies the corpus into a scratch home and catches up.
 fn caught_up(test: &str) -> Option<(Home, Value)> {
     let corpus = corpus(test)?;
@@ -57,23 +75,22 @@ fn the_corpus_is_read_whole_and_the_sessions_are_as_expected() {
             ("meaningful", "meaningful"),
         ] {
             if session[ours] != facts[theirs] {
-                wrong.push(format!("{path}: {ours} is {}, expected {}", session[ours], facts[theirs]));
+                wrong.push(format!(
+                    "{path}: {ours} is {}, expected {}",
+                    session[ours], facts[theirs]
+                ));
             }
         }
     }
-    for line in &wrong {
-        eprintln!("{line}");
-    }
     assert!(n > 100, "{n} files");
-    let files: std::collections::BTreeSet<&str> =
-        wrong.iter().filter_map(|line| line.split(':').next()).collect();
-    assert!(files.len() * 20 <= n, "{} of {n} files differ", files.len());
+    wrong.retain(|line| !MISJUDGED.iter().any(|(file, _)| line.contains(file)));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn no_prompt_of_the_corpus_stands_in_the_ledger_or_in_an_envelope() {
     let Some((home, expected)) = caught_up("corpus privacy") else { return };
-    // Short ones are words that stand anywhere.
+    // Short ones are words that stand anywhere, and a prompt may be nothing but the path of the project.
     let prompts: Vec<&str> = expected
         .as_object()
         .expect("an object")
@@ -81,7 +98,7 @@ fn no_prompt_of_the_corpus_stands_in_the_ledger_or_in_an_envelope() {
         .filter_map(|facts| facts["prompt_heads"].as_array())
         .flatten()
         .filter_map(Value::as_str)
-        .filter(|prompt| prompt.len() >= 30)
+        .filter(|prompt| prompt.len() >= 30 && prompt.contains(' '))
         .collect();
     assert!(prompts.len() > 100);
     for file in crate::support::files_below(&home.state()) {

@@ -27,7 +27,8 @@ fn fill(home: &Home, at: &str) {
 /// Everything that the ledger knows of entries, without the row ids that depend on the order of arrival.
 fn ledger(home: &Home) -> Vec<String> {
     let path = home.state().join("ledger.db");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let mut reader = majordomus_core::ledger::Reader::open(&path).await.expect("opened");
         let mut rows = Vec::new();
@@ -37,8 +38,14 @@ fn ledger(home: &Home) -> Vec<String> {
             let key = session.key.native.to_string();
             reader
                 .events(session.row, first, last, |event| {
-                    let place = event.place.map(|place| (place.generation, place.position, place.length));
-                    rows.push(format!("{key} {} {place:?} {:?} {:?}", event.kind.as_str(), event.counts, event.facts));
+                    let place =
+                        event.place.map(|place| (place.generation, place.position, place.length));
+                    rows.push(format!(
+                        "{key} {} {place:?} {:?} {:?}",
+                        event.kind.as_str(),
+                        event.counts,
+                        event.facts
+                    ));
                 })
                 .await
                 .expect("read");

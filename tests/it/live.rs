@@ -25,8 +25,11 @@ fn an_appended_line_is_in_the_ledger_in_under_a_second() {
 fn a_session_that_goes_on_gets_a_second_envelope_and_one_note_with_two_entries() {
     let home = Home::with_idle_after("2s");
     let _daemon = home.start();
-    let claude =
-        home.claude(S1).prompt("Fix the parser").edit("/w/app/parser.rs").answer("It is fixed now.");
+    let claude = home
+        .claude(S1)
+        .prompt("Fix the parser")
+        .edit("/w/app/parser.rs")
+        .answer("It is fixed now.");
     home.wait("the first note", || home.notes().len() == 1);
     let first = home.envelopes();
     assert_eq!(first.len(), 1);
@@ -96,7 +99,8 @@ fn a_torn_line_waits_for_its_rest() {
     let home = Home::new();
     let _daemon = home.start();
     let mut claude = home.claude(S1).prompt("One");
-    let line = claude.line("user", &serde_json::json!({"message": {"role": "user", "content": "Two"}}));
+    let line =
+        claude.line("user", &serde_json::json!({"message": {"role": "user", "content": "Two"}}));
     let (head, tail) = line.split_at(line.len() / 2);
     let claude = claude.raw(head.as_bytes());
     home.wait("the torn line is seen", || {

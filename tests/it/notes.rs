@@ -17,9 +17,20 @@ fn a_note_has_its_front_matter_sections_and_one_entry() {
     let (name, note) = home.notes().remove(0);
     assert_eq!(name, format!("sessions/session-{S1}.md"));
     for needle in [
-        "session:0b2c9d1e-0001", "last-synced:", "project:app", "claude-code", "drafted-by:extractive",
-        "# Fix the parser", "> **Summary:**", "## Narrative", "## Artifacts", "1a2b3c4", "src/parser.rs",
-        "\n---\n\n## Timeline\n", "Session captured.", "[Source: session:0b2c9d1e-0001",
+        "session:0b2c9d1e-0001",
+        "last-synced:",
+        "project:app",
+        "claude-code",
+        "drafted-by:extractive",
+        "# Fix the parser",
+        "> **Summary:**",
+        "## Narrative",
+        "## Artifacts",
+        "1a2b3c4",
+        "src/parser.rs",
+        "\n---\n\n## Timeline\n",
+        "Session captured.",
+        "[Source: session:0b2c9d1e-0001",
     ] {
         assert!(note.contains(needle), "{needle} is missing:\n{note}");
     }
@@ -57,10 +68,15 @@ fn a_persons_edits_outlive_an_update() {
     home.once().ok();
     let path = home.vault().join(home.notes()[0].0.clone());
     let note = std::fs::read_to_string(&path).expect("read");
-    let edited = note.replace("## Narrative\n", "## Narrative\n\nMy own remark: this was the third try.\n");
+    let edited =
+        note.replace("## Narrative\n", "## Narrative\n\nMy own remark: this was the third try.\n");
     assert_ne!(note, edited);
     std::fs::write(&path, edited).expect("written");
-    claude.at(&ago(7_200)).prompt("And the lexer").edit("/w/app/lexer.rs").answer("The lexer is fixed.");
+    claude
+        .at(&ago(7_200))
+        .prompt("And the lexer")
+        .edit("/w/app/lexer.rs")
+        .answer("The lexer is fixed.");
     home.once().ok();
     let note = std::fs::read_to_string(&path).expect("read");
     assert!(note.contains("My own remark: this was the third try."), "{note}");
@@ -74,7 +90,8 @@ fn a_persons_edits_outlive_an_update() {
 #[test]
 fn a_note_that_was_deleted_does_not_come_back() {
     let home = Home::with_idle_after("20m");
-    let claude = home.claude(S1).at(&ago(86_400)).prompt("Fix it").edit("/w/app/a.rs").answer("Fixed.");
+    let claude =
+        home.claude(S1).at(&ago(86_400)).prompt("Fix it").edit("/w/app/a.rs").answer("Fixed.");
     home.once().ok();
     std::fs::remove_file(home.vault().join(home.notes()[0].0.clone())).expect("removed");
     claude.at(&ago(7_200)).prompt("More").edit("/w/app/b.rs").answer("Done.");
@@ -100,7 +117,12 @@ fn a_scripted_session_gets_a_note_only_if_it_changed_something() {
     let scripted = serde_json::json!({"entrypoint": "sdk-cli", "promptSource": "sdk"});
     home.claude(S1).with(scripted.clone()).at(&ago(7_200)).prompt("Tell me").answer("Told.");
     let other = "0b2c9d1e-0002-4000-8000-000000000002";
-    home.claude(other).with(scripted).at(&ago(7_200)).prompt("Do it").edit("/w/app/a.rs").answer("Done.");
+    home.claude(other)
+        .with(scripted)
+        .at(&ago(7_200))
+        .prompt("Do it")
+        .edit("/w/app/a.rs")
+        .answer("Done.");
     home.once().ok();
     let notes = home.notes();
     assert_eq!(notes.len(), 1);

@@ -35,7 +35,10 @@ fn no_prompt_answer_command_or_output_stands_in_the_ledger_or_in_an_envelope() {
         let found = bytes.windows(6).any(|window| window == b"zebra-");
         assert!(!found, "{} holds text", file.display());
     }
-    assert!(home.notes().iter().any(|(_, note)| note.contains("zebra-prompt")), "the note may quote");
+    assert!(
+        home.notes().iter().any(|(_, note)| note.contains("zebra-prompt")),
+        "the note may quote"
+    );
 }
 
 #[test]
@@ -91,9 +94,11 @@ fn garbage_at_the_socket_gets_an_error_and_the_daemon_lives() {
     assert_eq!(ask(b"[1,2]")["error"]["code"], -32_600);
     let unknown = ask(br#"{"jsonrpc":"2.0","id":7,"method":"make.coffee"}"#);
     assert_eq!((&unknown["error"]["code"], &unknown["id"]), (&(-32_601).into(), &7.into()));
-    let wrong = ask(br#"{"jsonrpc":"2.0","id":"x","method":"session.show","params":{"sesion":"a"}}"#);
+    let wrong =
+        ask(br#"{"jsonrpc":"2.0","id":"x","method":"session.show","params":{"sesion":"a"}}"#);
     assert_eq!(wrong["error"]["code"], -32_602);
-    let missing = ask(br#"{"jsonrpc":"2.0","id":1,"method":"session.show","params":{"session":"nobody"}}"#);
+    let missing =
+        ask(br#"{"jsonrpc":"2.0","id":1,"method":"session.show","params":{"session":"nobody"}}"#);
     assert_eq!(missing["error"]["code"], -32_000);
     let status = ask(br#"{"jsonrpc":"2.0","id":2,"method":"status"}"#);
     assert_eq!(status["result"]["daemon"], "running");
@@ -112,7 +117,8 @@ fn a_vault_or_a_state_directory_where_agents_work_is_refused() {
     let repository = home.repository("repo");
     home.claude(S1).cwd(&repository).at(&ago(7_200)).prompt("One").edit("/w/a.rs").answer("Done.");
     home.once().ok();
-    let home = home.config(&format!("[vault]\npath = \"{}\"\n", repository.join("notes").display()));
+    let home =
+        home.config(&format!("[vault]\npath = \"{}\"\n", repository.join("notes").display()));
     let said = home.once();
     assert_eq!(said.code, 5, "{}", said.stderr);
     assert!(said.stderr.contains("repo"), "{}", said.stderr);
@@ -128,5 +134,9 @@ fn a_session_id_never_leads_out_of_the_state_directory() {
     home.once().ok();
     assert_eq!(home.envelopes().len(), 1);
     assert_eq!(home.notes().len(), 1);
-    assert!(files_below(&home.path("")).iter().all(|path| !path.display().to_string().contains("/escape")));
+    assert!(
+        files_below(&home.path(""))
+            .iter()
+            .all(|path| !path.display().to_string().contains("/escape"))
+    );
 }

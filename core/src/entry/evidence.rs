@@ -7,7 +7,8 @@ use regex::Regex;
 #[expect(clippy::expect_used, reason = "a constant pattern, run by every test of this module")]
 static COMMIT_LINE: LazyLock<Regex> = LazyLock::new(|| {
     // `[main 1a2b3c4] subject`, `[main (root-commit) 1a2b3c4] …`, `[detached HEAD 1a2b3c4] …`.
-    Regex::new(r"(?m)^\[[^\]\r\n]+? (?:\(root-commit\) )?([0-9a-f]{7,40})\] ").expect("valid pattern")
+    Regex::new(r"(?m)^\[[^\]\r\n]+? (?:\(root-commit\) )?([0-9a-f]{7,40})\] ")
+        .expect("valid pattern")
 });
 
 #[expect(clippy::expect_used, reason = "a constant pattern, run by every test of this module")]
@@ -40,8 +41,18 @@ pub(super) fn is_commit_command(command: &str) -> bool {
 }
 
 /// Query parameters whose values are credentials.
-const SECRET_PARAMETERS: &[&str] =
-    &["token", "key", "secret", "password", "passwd", "sig", "signature", "auth", "code", "session"];
+const SECRET_PARAMETERS: &[&str] = &[
+    "token",
+    "key",
+    "secret",
+    "password",
+    "passwd",
+    "sig",
+    "signature",
+    "auth",
+    "code",
+    "session",
+];
 
 /// A web address as it may be kept: `http` or `https`, without user and password, fragment, and the values of
 /// query parameters that look like credentials. `None` for anything else, and for addresses over 2,000 bytes.

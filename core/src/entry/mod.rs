@@ -388,10 +388,12 @@ pub enum EndMark {
     CostState,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 fn is_false(value: &bool) -> bool {
     !value
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 fn is_zero(value: &u64) -> bool {
     *value == 0
 }

@@ -126,7 +126,9 @@ impl Outcome {
     pub fn of(last_word: LastWord) -> Self {
         let (value, rule) = match last_word {
             LastWord::Answer => (OutcomeValue::Completed, "the model had the last word"),
-            LastWord::Interrupted => (OutcomeValue::Interrupted, "the user interrupted the last turn"),
+            LastWord::Interrupted => {
+                (OutcomeValue::Interrupted, "the user interrupted the last turn")
+            }
             LastWord::Prompt => (OutcomeValue::Abandoned, "the last prompt has no answer"),
             LastWord::OpenCall => (OutcomeValue::Abandoned, "the last tool call has no result"),
             LastWord::Result => (OutcomeValue::Abandoned, "the last tool result has no answer"),
@@ -318,7 +320,7 @@ impl Envelope {
             host: facts.host,
             daemon_version: facts.daemon_version,
             started_at: summary.started_at.as_ref().map(|moment| moment.at),
-            last_activity: summary.last_at.as_ref().map(|moment| moment.at),
+            last_activity: summary.active_until,
             closed_at: facts.closed_at,
             close_reason: facts.reason,
             outcome: Outcome::of(summary.last_word),
@@ -413,17 +415,37 @@ fn files<'a>(threads: impl Iterator<Item = &'a Thread>) -> Vec<FileRef> {
 }
 
 fn subagents(summary: &Summary) -> Vec<SubagentRef> {
-    let reference =
-        |(id, thread): (&String, &Thread)| SubagentRef { id: id.clone(), tool_calls: thread.n_calls() };
+    let reference = |(id, thread): (&String, &Thread)| SubagentRef {
+        id: id.clone(),
+        tool_calls: thread.n_calls(),
+    };
     summary.agents.iter().map(reference).collect()
 }
 
 /// Identity fields that an authored summary must not set: the record's identity is computed (seed 001).
 const IDENTITY_FIELDS: &[&str] = &[
-    "session_id", "native_id", "envelope_id", "episode", "schema", "schema_version", "tool_version",
-    "parent_session", "host", "daemon_version", "previous_sha256", "started_at", "closed_at",
-    "last_activity", "close_reason", "outcome", "start_head", "end_head", "start_branch", "end_branch",
-    "start_working_tree", "end_working_tree",
+    "session_id",
+    "native_id",
+    "envelope_id",
+    "episode",
+    "schema",
+    "schema_version",
+    "tool_version",
+    "parent_session",
+    "host",
+    "daemon_version",
+    "previous_sha256",
+    "started_at",
+    "closed_at",
+    "last_activity",
+    "close_reason",
+    "outcome",
+    "start_head",
+    "end_head",
+    "start_branch",
+    "end_branch",
+    "start_working_tree",
+    "end_working_tree",
 ];
 
 /// The identity field that an authored summary tries to set, as a front-matter or `key:` line.

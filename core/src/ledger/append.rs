@@ -1,6 +1,6 @@
 //! Appending: lines become events, and the checkpoints of their sources move, in one transaction.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use sqlx::sqlite::{Sqlite, SqliteConnection};
@@ -9,7 +9,7 @@ use sqlx::{Connection, QueryBuilder, Row};
 use super::event::EventKind;
 use super::source::{Checkpoint, update_checkpoint};
 use super::{Ledger, LedgerError};
-use crate::entry::{Context, Entry, Fact, Role, SourceIdentity};
+use crate::entry::{Context, Entry, Fact, Role, SourceIdentity, WrittenTime};
 use crate::ids::{EntryId, LedgerSeq, LineHash, NativeId, SessionRow, SourceRow, Tool};
 
 /// A line that is to become an event.
@@ -106,7 +106,7 @@ async fn append(
         base + i64::try_from(offset).unwrap_or(i64::MAX - base)
     };
 
-    insert_events(connection, contexts, batch, &session, &origins, &claims, &seq_of).await?;
+    insert_events(connection, contexts, batch, &session, &origins, &seq_of).await?;
     let mut opened = None;
     if let Some(at) = opening {
         let episode = session.episode + 1;
@@ -116,8 +116,17 @@ async fn append(
     insert_claims(connection, batch, &claims, &seq_of).await?;
 
     let last = seq_of(batch.events.len().saturating_sub(1));
-    update_session(connection, &session, batch, &claims, seq_of(0), last, opened, opening.map(&seq_of))
-        .await?;
+    update_session(
+        connection,
+        &session,
+        batch,
+        &claims,
+        seq_of(0),
+        last,
+        opened,
+        opening.map(&seq_of),
+    )
+    .await?;
     update_checkpoint(connection, batch.source, Some(session.row), batch.checkpoint).await?;
     Ok(Appended { session: session.row, last: LedgerSeq(last), opened })
 }
@@ -158,16 +167,16 @@ async fn session_for(
             .await
             .map_err(LedgerError::statement(OPERATION))?;
     }
-    let found = sqlx::query("SELECT episode, open_seq IS NOT NULL, forked_from FROM session WHERE id = ?1")
-        .bind(row.0)
-        .fetch_one(&mut *connection)
-        .await
-        .map_err(LedgerError::statement(OPERATION))?;
+    let found =
+        sqlx::query("SELECT episode, open_seq IS NOT NULL, forked_from FROM session WHERE id = ?1")
+            .bind(row.0)
+            .fetch_one(&mut *connection)
+            .await
+            .map_err(LedgerError::statement(OPERATION))?;
     let column = LedgerError::statement(OPERATION);
-    let (episode, is_open, forked_from): (i64, bool, Option<i64>) = (|| {
-        Ok::<_, sqlx::Error>((found.try_get(0)?, found.try_get(1)?, found.try_get(2)?))
-    })()
-    .map_err(column)?;
+    let (episode, is_open, forked_from): (i64, bool, Option<i64>) =
+        (|| Ok::<_, sqlx::Error>((found.try_get(0)?, found.try_get(1)?, found.try_get(2)?)))()
+            .map_err(column)?;
     let mut session = Session {
         row,
         episode: u32::try_from(episode).unwrap_or(u32::MAX),
@@ -246,7 +255,10 @@ impl Origins {
     }
 }
 
-async fn origins(connection: &mut SqliteConnection, batch: &Batch<'_>) -> Result<Origins, LedgerError> {
+async fn origins(
+    connection: &mut SqliteConnection,
+    batch: &Batch<'_>,
+) -> Result<Origins, LedgerError> {
     const OPERATION: &str = "look up a copied line's origin";
     let mut found = HashMap::new();
     for origin in batch.events.iter().filter_map(|event| event.entry.copied_from.as_ref()) {
@@ -298,9 +310,6 @@ enum Claim {
     First,
     /// Another line counts; this one is a copy.
     Copy,
-    /// The same bytes again in the same file, in a grammar without ids or times: a person may say the same
-    /// thing twice. It counts, without a claim.
-    Repeat,
     /// It counts instead of the line that held the identity so far, which was a copy.
     TakeOver(SessionRow),
 }
@@ -319,9 +328,9 @@ impl Claims {
 /// Who holds an identity.
 struct Holder {
     session: SessionRow,
-    source: Option<i64>,
-    generation: Option<i64>,
     is_copy: bool,
+    /// Its line belongs to a subagent.
+    is_agents: bool,
     forked_from: Option<i64>,
 }
 
@@ -333,27 +342,29 @@ async fn claims(
 ) -> Result<Claims, LedgerError> {
     let ids: Vec<EntryId> = batch.events.iter().filter_map(|event| event.entry.identity).collect();
     let held = holders(connection, &ids).await?;
-    let mut in_batch: HashMap<EntryId, ()> = HashMap::new();
+    let mut in_batch = HashSet::new();
     let mut claims = Claims { of: Vec::with_capacity(batch.events.len()), forked_from: None };
     for event in batch.events {
         let Some(id) = event.entry.identity else {
             claims.of.push(Claim::None);
             continue;
         };
-        let has_no_time = event.entry.at.is_none();
-        let repeated = if has_no_time { Claim::Repeat } else { Claim::Copy };
-        let claim = if in_batch.insert(id, ()).is_some() {
-            repeated
-        } else if let Some(holder) = held.get(&id) {
-            let claim = contest(holder, batch, session, &event.entry, repeated);
-            let is_own_line = event.entry.context.agent.is_none() && batch.identity.role == Role::Main;
-            if claim == Claim::Copy && holder.session != session.row && is_own_line {
-                claims.forked_from.get_or_insert(holder.session);
+        let claim = if in_batch.insert(id) {
+            match held.get(&id) {
+                None => Claim::First,
+                Some(holder) => contest(holder, batch, session, &event.entry),
             }
-            claim
         } else {
-            Claim::First
+            Claim::Copy
         };
+        let is_own_line = event.entry.context.agent.is_none() && batch.identity.role == Role::Main;
+        if claim == Claim::Copy
+            && is_own_line
+            && let Some(holder) = held.get(&id)
+            && holder.session != session.row
+        {
+            claims.forked_from.get_or_insert(holder.session);
+        }
         claims.of.push(claim);
     }
     // A fork that names its origin is forked from that, whoever holds the entries.
@@ -367,23 +378,18 @@ async fn claims(
 }
 
 /// Decides between the line that holds an identity and a new one with the same.
-fn contest(
-    holder: &Holder,
-    batch: &Batch<'_>,
-    session: &Session,
-    entry: &Entry,
-    repeated: Claim,
-) -> Claim {
-    let same_file = holder.source == Some(batch.source.0)
-        && holder.generation == Some(i64::from(batch.checkpoint.generation));
-    if same_file {
-        return repeated;
-    }
+fn contest(holder: &Holder, batch: &Batch<'_>, session: &Session, entry: &Entry) -> Claim {
+    let is_copy = entry.copied_from.is_some();
+    let is_agents = entry.context.agent.is_some() || batch.identity.role != Role::Main;
+    // A replay of the session by one of its subagents may be met before the session itself (formats.md 1.6).
+    let holder_is_replay = holder.session == session.row && holder.is_agents && !is_agents;
+    let holder_is_copy = holder.is_copy && !is_copy;
     let holder_is_my_fork = holder.forked_from == Some(session.row.0);
-    if (holder.is_copy && entry.copied_from.is_none()) || holder_is_my_fork {
-        return Claim::TakeOver(holder.session);
+    if holder_is_replay || holder_is_copy || holder_is_my_fork {
+        Claim::TakeOver(holder.session)
+    } else {
+        Claim::Copy
     }
-    Claim::Copy
 }
 
 async fn holders(
@@ -394,8 +400,9 @@ async fn holders(
     let mut held = HashMap::new();
     for chunk in chunks(ids) {
         let mut query = QueryBuilder::<Sqlite>::new(
-            "SELECT entry.id, e.session, e.source, e.generation, e.copied_from IS NOT NULL, s.forked_from
+            "SELECT entry.id, e.session, e.copied_from IS NOT NULL, coalesce(c.agent, '') != '', s.forked_from
                FROM entry JOIN event e ON e.seq = entry.seq JOIN session s ON s.id = e.session
+               LEFT JOIN context c ON c.id = e.context
               WHERE entry.id IN (",
         );
         let mut list = query.separated(", ");
@@ -414,10 +421,9 @@ async fn holders(
                     EntryId(row.try_get(0)?),
                     Holder {
                         session: SessionRow(row.try_get(1)?),
-                        source: row.try_get(2)?,
-                        generation: row.try_get(3)?,
-                        is_copy: row.try_get(4)?,
-                        forked_from: row.try_get(5)?,
+                        is_copy: row.try_get(2)?,
+                        is_agents: row.try_get(3)?,
+                        forked_from: row.try_get(4)?,
                     },
                 ))
             };
@@ -467,23 +473,21 @@ async fn insert_events(
     batch: &Batch<'_>,
     session: &Session,
     origins: &Origins,
-    claims: &Claims,
     seq_of: &impl Fn(usize) -> i64,
 ) -> Result<(), LedgerError> {
     let mut rows = Vec::with_capacity(batch.events.len());
     for (index, event) in batch.events.iter().enumerate() {
         let entry = &event.entry;
-        let is_claimed = !matches!(claims.of.get(index), Some(Claim::Repeat));
         rows.push(EventColumns {
             seq: seq_of(index),
             position: event.position.cast_signed(),
             length: event.length.cast_signed(),
             hash: event.hash.0,
             at: entry.at.as_ref().map(|at| at.instant().as_microsecond()),
-            at_written: entry.at.as_ref().and_then(|at| at.unusual_form()).map(str::to_owned),
+            at_written: entry.at.as_ref().and_then(WrittenTime::unusual_form).map(str::to_owned),
             kind: entry.kind.as_str(),
             context: context_row(connection, contexts, &entry.context).await?,
-            entry: entry.identity.filter(|_| is_claimed).map(|id| id.0),
+            entry: entry.identity.map(|id| id.0),
             copied_from: entry
                 .copied_from
                 .as_ref()
@@ -573,7 +577,8 @@ async fn insert_opened(
     seq: i64,
     first: Option<&NewEvent>,
 ) -> Result<(), LedgerError> {
-    let at = first.and_then(|event| event.entry.at.as_ref()).map(|at| at.instant().as_microsecond());
+    let at =
+        first.and_then(|event| event.entry.at.as_ref()).map(|at| at.instant().as_microsecond());
     sqlx::query("INSERT INTO event (seq, session, at, kind, facts) VALUES (?1, ?2, ?3, ?4, ?5)")
         .bind(seq)
         .bind(session.row.0)
@@ -611,7 +616,7 @@ async fn insert_claims(
                     .await
                     .map_err(LedgerError::statement(OPERATION))?;
             }
-            Claim::None | Claim::Copy | Claim::Repeat => {}
+            Claim::None | Claim::Copy => {}
         }
     }
     for chunk in chunks(&firsts) {
@@ -619,11 +624,7 @@ async fn insert_claims(
         query.push_values(chunk, |mut values, (id, seq)| {
             values.push_bind(*id).push_bind(*seq);
         });
-        query
-            .build()
-            .execute(&mut *connection)
-            .await
-            .map_err(LedgerError::statement(OPERATION))?;
+        query.build().execute(&mut *connection).await.map_err(LedgerError::statement(OPERATION))?;
     }
     Ok(())
 }
@@ -687,7 +688,7 @@ impl Activity {
             if !claims.counts(index) {
                 continue;
             }
-            let written = event.entry.at.as_ref().map(|at| at.instant());
+            let written = event.entry.at.as_ref().map(WrittenTime::instant);
             let at = match (written, file_time) {
                 (Some(written), Some(file)) => Some(written.min(file)),
                 (written, _) => written,

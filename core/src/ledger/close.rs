@@ -1,9 +1,9 @@
 //! Closing an episode: its event, its envelope's row and its end are one transaction.
 
 use jiff::Timestamp;
+use sqlx::Connection;
 use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use sqlx::Connection;
 
 use super::event::EventKind;
 use super::{Ledger, LedgerError, Reader, instant, instant_opt};
@@ -61,7 +61,10 @@ const COLUMNS: &str = "SELECT id, session, episode, first_seq, last_seq, path, s
 impl Ledger {
     /// Ends the episode that `envelope` records, if the session's last event still is `envelope.last`: appends
     /// exactly one `session.closed` event, adds the row, closes the episode.
-    pub async fn close_episode(&mut self, envelope: &EnvelopeRow) -> Result<CloseOutcome, LedgerError> {
+    pub async fn close_episode(
+        &mut self,
+        envelope: &EnvelopeRow,
+    ) -> Result<CloseOutcome, LedgerError> {
         let mut transaction = self
             .connection
             .begin_with("BEGIN IMMEDIATE")
@@ -188,7 +191,10 @@ async fn add_own_event(
 
 impl Reader {
     /// The envelopes of a session, first episode first.
-    pub async fn envelopes_of(&mut self, session: SessionRow) -> Result<Vec<EnvelopeRow>, LedgerError> {
+    pub async fn envelopes_of(
+        &mut self,
+        session: SessionRow,
+    ) -> Result<Vec<EnvelopeRow>, LedgerError> {
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
             "{COLUMNS} WHERE session = ?1 ORDER BY episode"
         )))

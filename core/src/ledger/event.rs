@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use futures_util::TryStreamExt;
 use jiff::Timestamp;
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::Row;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::{LedgerError, Reader, instant_opt};
 use crate::entry::{Context, EntryKind, Fact, WrittenTime};
@@ -88,7 +88,8 @@ impl EventRow {
 
 /// Selects the columns that [`Decoder`] reads. An entry counts where it is held in `entry`; a line that says it
 /// was copied counts only while the session it was copied from is not in the ledger itself.
-const SELECT: &str = "SELECT e.seq, e.kind, e.source, e.generation, e.position, e.length, e.at, e.at_written,
+const SELECT: &str =
+    "SELECT e.seq, e.kind, e.source, e.generation, e.position, e.length, e.at, e.at_written,
         e.context, e.facts,
         (e.entry IS NULL OR held.seq = e.seq)
           AND (e.copied_from IS NULL OR origin.first_seq IS NULL) AS counts
@@ -146,8 +147,7 @@ pub(super) async fn stream(
 ) -> Result<(), LedgerError> {
     const OPERATION: &str = "read a session's events";
     let contexts = contexts_of(connection, session, first, last).await?;
-    let mut rows =
-        sqlx::query(SELECT).bind(session.0).bind(first.0).bind(last.0).fetch(connection);
+    let mut rows = sqlx::query(SELECT).bind(session.0).bind(first.0).bind(last.0).fetch(connection);
     while let Some(row) = rows.try_next().await.map_err(LedgerError::statement(OPERATION))? {
         take(decode(&row, &contexts)?);
     }
@@ -209,7 +209,16 @@ fn decode(row: &SqliteRow, contexts: &HashMap<i64, Context>) -> Result<EventRow,
         (_, Some(json)) => (Vec::new(), Some(json)),
     };
     let context = raw.context.and_then(|id| contexts.get(&id)).cloned().unwrap_or_default();
-    Ok(EventRow { seq: LedgerSeq(raw.seq), kind, place, at, context, counts: raw.counts, facts, note })
+    Ok(EventRow {
+        seq: LedgerSeq(raw.seq),
+        kind,
+        place,
+        at,
+        context,
+        counts: raw.counts,
+        facts,
+        note,
+    })
 }
 
 struct Raw {

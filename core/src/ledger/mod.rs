@@ -14,9 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous,
-};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, Row};
 
 pub use self::append::{Appended, Batch, NewEvent};
@@ -24,7 +22,7 @@ pub use self::close::{CloseOutcome, EnvelopeRow};
 pub use self::event::{EventKind, EventRow, Place};
 pub use self::note::{DraftTask, NoteRow, PENDING_REASON_HISTORY};
 pub use self::session::{LedgerTotals, Match, SessionState};
-pub use self::source::{Checkpoint, Chain, FileId, SourceState, SourceStatus};
+pub use self::source::{Chain, Checkpoint, FileId, SourceState, SourceStatus};
 
 static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
 
@@ -80,14 +78,15 @@ impl LedgerError {
         const CORRUPT: &str = "11";
         const NOT_A_DATABASE: &str = "26";
         let source = match self {
-            Self::Open { source, .. } | Self::Statement { source, .. } => source,
-            Self::Migrate { source: sqlx::migrate::MigrateError::Execute(source), .. } => source,
+            Self::Open { source, .. }
+            | Self::Statement { source, .. }
+            | Self::Migrate { source: sqlx::migrate::MigrateError::Execute(source), .. } => source,
             Self::Damaged { .. } => return true,
             Self::Migrate { .. } => return false,
         };
         source
             .as_database_error()
-            .and_then(|error| error.code())
+            .and_then(sqlx::error::DatabaseError::code)
             .is_some_and(|code| code == CORRUPT || code == NOT_A_DATABASE)
     }
 }

@@ -87,7 +87,10 @@ impl Reader {
     }
 
     /// The notes of a session, or of all.
-    pub async fn notes(&mut self, session: Option<SessionRow>) -> Result<Vec<NoteRow>, LedgerError> {
+    pub async fn notes(
+        &mut self,
+        session: Option<SessionRow>,
+    ) -> Result<Vec<NoteRow>, LedgerError> {
         let rows = sqlx::query(
             "SELECT session, kind, slug, vault, uri, version, lines, synced_at, episode, updated_at
                FROM note WHERE ?1 IS NULL OR session = ?1 ORDER BY id",
@@ -174,7 +177,8 @@ impl Ledger {
 
 fn decode(row: &SqliteRow) -> Result<NoteRow, LedgerError> {
     const OPERATION: &str = "read a note's row";
-    let times = || -> Result<(Option<i64>, i64), sqlx::Error> { Ok((row.try_get(7)?, row.try_get(9)?)) };
+    let times =
+        || -> Result<(Option<i64>, i64), sqlx::Error> { Ok((row.try_get(7)?, row.try_get(9)?)) };
     let (synced_at, updated_at) = times().map_err(LedgerError::statement(OPERATION))?;
     let (synced_at, updated_at) = (instant_opt(synced_at)?, instant(updated_at)?);
     let read = || -> Result<NoteRow, sqlx::Error> {
@@ -187,7 +191,12 @@ fn decode(row: &SqliteRow) -> Result<NoteRow, LedgerError> {
             vault: row.try_get(3)?,
             uri: row.try_get(4)?,
             version: row.try_get(5)?,
-            lines: lines.as_chunks::<8>().0.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect(),
+            lines: lines
+                .as_chunks::<8>()
+                .0
+                .iter()
+                .map(|chunk| u64::from_le_bytes(*chunk))
+                .collect(),
             synced_at,
             episode: u32::try_from(episode).unwrap_or(u32::MAX),
             updated_at,

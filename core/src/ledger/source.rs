@@ -113,7 +113,8 @@ pub struct SourceState {
     pub checkpoint: Checkpoint,
 }
 
-const COLUMNS: &str = "SELECT id, tool, path, device, inode, generation, size, mtime_ns, position, chain, pending,
+const COLUMNS: &str =
+    "SELECT id, tool, path, device, inode, generation, size, mtime_ns, position, chain, pending,
         session, reader, state, error, anchor FROM source";
 
 impl Reader {
@@ -161,14 +162,16 @@ impl Reader {
     }
 
     /// The sources of a session, its own first.
-    pub async fn sources_of(&mut self, session: SessionRow) -> Result<Vec<SourceState>, LedgerError> {
-        let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
-            "{COLUMNS} WHERE session = ?1 ORDER BY id"
-        )))
-        .bind(session.0)
-        .fetch_all(&mut self.connection)
-        .await
-        .map_err(LedgerError::statement("list a session's sources"))?;
+    pub async fn sources_of(
+        &mut self,
+        session: SessionRow,
+    ) -> Result<Vec<SourceState>, LedgerError> {
+        let rows =
+            sqlx::query(sqlx::AssertSqlSafe(format!("{COLUMNS} WHERE session = ?1 ORDER BY id")))
+                .bind(session.0)
+                .fetch_all(&mut self.connection)
+                .await
+                .map_err(LedgerError::statement("list a session's sources"))?;
         rows.iter().map(decode).collect()
     }
 

@@ -5,7 +5,9 @@ use sqlx::Row as _;
 use tempfile::TempDir;
 
 use super::*;
-use crate::entry::{AnswerVia, Context, Entry, EntryKind, Fact, PromptVia, Role, SourceIdentity, WrittenTime};
+use crate::entry::{
+    AnswerVia, Context, Entry, EntryKind, Fact, PromptVia, Role, SourceIdentity, WrittenTime,
+};
 use crate::ids::{EntryId, LedgerSeq, LineHash, NativeId, SessionRow, SourceRow, Tool};
 
 struct Scratch {
@@ -41,7 +43,9 @@ fn checkpoint(position: u64) -> Checkpoint {
 fn event(position: u64, kind: EntryKind, id: Option<&str>, minute: u32) -> NewEvent {
     let fact = match kind {
         EntryKind::Prompt => vec![Fact::Prompt { via: PromptVia::User }],
-        EntryKind::Answer => vec![Fact::Answer { message: id.map(str::to_owned), via: AnswerVia::Message }],
+        EntryKind::Answer => {
+            vec![Fact::Answer { message: id.map(str::to_owned), via: AnswerVia::Message }]
+        }
         _ => Vec::new(),
     };
     let entry = Entry {
@@ -64,10 +68,7 @@ impl Scratch {
     }
 
     async fn source(&mut self, path: &str) -> SourceRow {
-        self.ledger
-            .add_source(Tool::Claude, Path::new(path), &checkpoint(0))
-            .await
-            .expect("added")
+        self.ledger.add_source(Tool::Claude, Path::new(path), &checkpoint(0)).await.expect("added")
     }
 
     async fn append(&mut self, source: SourceRow, session: &str, events: &[NewEvent]) -> Appended {
@@ -166,8 +167,13 @@ async fn the_same_place_cannot_be_recorded_twice() {
     let events = [event(0, EntryKind::Prompt, Some("u1"), 0)];
     scratch.append(source, "s1", &events).await;
     let (identity, checkpoint) = (identity("s1"), checkpoint(10));
-    let batch =
-        Batch { source, tool: Tool::Claude, identity: &identity, events: &events, checkpoint: &checkpoint };
+    let batch = Batch {
+        source,
+        tool: Tool::Claude,
+        identity: &identity,
+        events: &events,
+        checkpoint: &checkpoint,
+    };
     assert!(scratch.ledger.append(&[batch]).await.is_err());
     let totals = scratch.reader.totals().await.expect("read");
     assert_eq!(totals.events, 2, "nothing of the failed append stays");
@@ -197,25 +203,30 @@ async fn a_copy_that_was_met_before_its_origin_gives_way_to_it() {
     let fork = scratch.append(fork, "s2", &[copied]).await;
     assert!(scratch.rows(fork.session).await.iter().all(|row| row.counts), "its origin is unknown");
     let parent = scratch.append(parent, "s1", &[original]).await;
-    let counted = |rows: Vec<EventRow>| rows.iter().filter(|row| row.counts && row.place.is_some()).count();
+    let counted =
+        |rows: Vec<EventRow>| rows.iter().filter(|row| row.counts && row.place.is_some()).count();
     assert_eq!(counted(scratch.rows(fork.session).await), 0);
     assert_eq!(counted(scratch.rows(parent.session).await), 1);
     assert_eq!(scratch.state(fork.session).await.forked_from, Some(parent.session));
 }
 
 #[tokio::test]
-async fn a_line_without_a_time_that_is_said_twice_counts_twice() {
+async fn a_subagents_replay_that_was_met_first_gives_way_to_the_session_itself() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
-    let again = |position| {
-        let mut event = event(position, EntryKind::Prompt, Some("continue"), 0);
-        event.entry.at = None;
-        event
-    };
-    scratch.append(source, "s1", &[again(0), again(10)]).await;
-    let done = scratch.append(source, "s1", &[again(20)]).await;
-    let counted = scratch.rows(done.session).await.iter().filter(|row| row.counts && row.place.is_some()).count();
-    assert_eq!(counted, 3);
+    let (replay, main) = (scratch.source("/agent-1").await, scratch.source("/a").await);
+    let mut replayed = event(0, EntryKind::Answer, Some("u1"), 0);
+    replayed.entry.context.agent = Some("1".to_owned());
+    let role = Role::Subagent { agent: "1".to_owned() };
+    let agent = SourceIdentity { role, ..identity("s1") };
+    scratch.append_as(replay, &agent, &[replayed]).await;
+    let done = scratch.append(main, "s1", &[event(0, EntryKind::Answer, Some("u1"), 0)]).await;
+    let rows = scratch.rows(done.session).await;
+    let counted: Vec<_> = rows
+        .iter()
+        .filter(|row| row.counts && row.place.is_some())
+        .map(|row| &row.context.agent)
+        .collect();
+    assert_eq!(counted, [&None]);
 }
 
 #[tokio::test]
@@ -378,11 +389,19 @@ async fn summaries_settings_and_observations_are_kept() {
     scratch.ledger.set_summary(done.session, done.last, "{}").await.expect("set");
     let summary = scratch.reader.summary(done.session, done.last).await.expect("read");
     assert_eq!(summary.as_deref(), Some("{}"));
-    scratch.ledger.note_git(done.session, Timestamp::UNIX_EPOCH, r#"{"x":1}"#).await.expect("noted");
+    scratch
+        .ledger
+        .note_git(done.session, Timestamp::UNIX_EPOCH, r#"{"x":1}"#)
+        .await
+        .expect("noted");
     let rows = scratch.rows(done.session).await;
     assert_eq!(rows[2].note.as_deref(), Some(r#"{"x":1}"#));
     let last = scratch.state(done.session).await.last;
-    assert_eq!(scratch.reader.summary(done.session, last).await.expect("read"), None, "out of date");
+    assert_eq!(
+        scratch.reader.summary(done.session, last).await.expect("read"),
+        None,
+        "out of date"
+    );
     scratch.ledger.set_meta("k", "v").await.expect("set");
     assert_eq!(scratch.reader.meta("k").await.expect("read").as_deref(), Some("v"));
     assert!(scratch.reader.has_session_in("/w").await.expect("read"));

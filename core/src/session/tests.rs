@@ -105,7 +105,10 @@ fn hashes_in_the_output_of_another_command_are_no_commits() {
 fn a_copy_counts_nowhere_and_moves_no_time() {
     let summary = Story::default().prompt().copy().answer("m1").copy().prompt().fold();
     assert_eq!((summary.own.prompts, summary.own.answers), (1, 0));
-    assert_eq!(summary.started_at.map(|moment| moment.written).as_deref(), Some("2026-03-01T10:03:00.000Z"));
+    assert_eq!(
+        summary.started_at.map(|moment| moment.written).as_deref(),
+        Some("2026-03-01T10:03:00.000Z")
+    );
     assert_eq!(summary.n_events, 3);
 }
 
@@ -176,7 +179,10 @@ fn what_was_seen_to_grow_is_alive_whatever_its_lines_say() {
 
 #[test]
 fn a_tool_call_without_its_result_keeps_the_episode_open_up_to_the_limit() {
-    let open = Pulse { open_call_since: Some(at("2026-03-01T10:00:00Z")), ..pulse("2026-03-01T10:00:00Z") };
+    let open = Pulse {
+        open_call_since: Some(at("2026-03-01T10:00:00Z")),
+        ..pulse("2026-03-01T10:00:00Z")
+    };
     let early = decide(&open, &RULES, at("2026-03-01T11:00:00Z"));
     assert_eq!(early, Decision::Keep { until: at("2026-03-01T12:00:00Z") });
     let late = decide(&open, &RULES, at("2026-03-01T12:00:00Z"));
@@ -185,7 +191,8 @@ fn a_tool_call_without_its_result_keeps_the_episode_open_up_to_the_limit() {
 
 #[test]
 fn an_end_mark_closes_after_a_short_grace() {
-    let ended = Pulse { ended_at: Some(at("2026-03-01T10:00:05Z")), ..pulse("2026-03-01T10:00:05Z") };
+    let ended =
+        Pulse { ended_at: Some(at("2026-03-01T10:00:05Z")), ..pulse("2026-03-01T10:00:05Z") };
     assert_eq!(
         decide(&ended, &RULES, at("2026-03-01T10:01:00Z")),
         Decision::Keep { until: at("2026-03-01T10:01:05Z") }
@@ -199,7 +206,8 @@ fn an_end_mark_closes_after_a_short_grace() {
 #[test]
 fn an_end_mark_never_delays_a_close() {
     let rules = ClosingRules { idle_after: SignedDuration::from_secs(2), ..RULES };
-    let ended = Pulse { ended_at: Some(at("2026-03-01T10:00:00Z")), ..pulse("2026-03-01T10:00:00Z") };
+    let ended =
+        Pulse { ended_at: Some(at("2026-03-01T10:00:00Z")), ..pulse("2026-03-01T10:00:00Z") };
     assert_eq!(
         decide(&ended, &rules, at("2026-03-01T10:00:02Z")),
         Decision::Close { reason: CloseReason::Idle, at: at("2026-03-01T10:00:02Z") }

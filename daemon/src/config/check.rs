@@ -13,11 +13,7 @@ use crate::paths::{Paths, Place, roots};
 
 /// Everything that would keep the daemon from doing what the configuration says; empty if nothing.
 pub fn check(loaded: &Loaded, env: &Env, paths: &Paths) -> Vec<Problem> {
-    let mut found = Findings {
-        loaded,
-        env,
-        problems: Vec::new(),
-    };
+    let mut found = Findings { loaded, env, problems: Vec::new() };
     found.sources();
     found.lengths_of_time();
     found.projects();
@@ -39,19 +35,14 @@ impl Findings<'_> {
     fn report(&mut self, key: &str, why: impl Into<String>) {
         self.problems.push(Problem {
             origin: self.loaded.origin(key),
-            fault: Fault::Unusable {
-                key: key.to_owned(),
-                why: why.into(),
-            },
+            fault: Fault::Unusable { key: key.to_owned(), why: why.into() },
         });
     }
 
     fn sources(&mut self) {
         let sources = &self.loaded.config.sources;
-        for (key, list) in [
-            ("sources.claude", &sources.claude),
-            ("sources.codex", &sources.codex),
-        ] {
+        for (key, list) in [("sources.claude", &sources.claude), ("sources.codex", &sources.codex)]
+        {
             for path in list {
                 self.absolute(key, path);
             }
@@ -74,23 +65,16 @@ impl Findings<'_> {
 
     fn projects(&mut self) {
         let projects = &self.loaded.config.projects;
-        for (key, list) in [
-            ("projects.include", &projects.include),
-            ("projects.exclude", &projects.exclude),
-        ] {
+        for (key, list) in
+            [("projects.include", &projects.include), ("projects.exclude", &projects.exclude)]
+        {
             if list.iter().any(|pattern| pattern.trim().is_empty()) {
-                self.report(
-                    key,
-                    "has an empty entry; remove it, or name a path or a remote",
-                );
+                self.report(key, "has an empty entry; remove it, or name a path or a remote");
             }
         }
         for (path, target) in &projects.map {
             if !self.env.expand(Path::new(path)).is_absolute() {
-                self.report(
-                    "projects.map",
-                    format!("has {path:?}; begin the path with / or ~/"),
-                );
+                self.report("projects.map", format!("has {path:?}; begin the path with / or ~/"));
             }
             if target.project.as_deref() == Some("") || *target == super::MapTarget::default() {
                 let why = format!("says nothing for {path:?}; name a project or a vault");
@@ -102,17 +86,12 @@ impl Findings<'_> {
     fn notes(&mut self) {
         let notes = &self.loaded.config.notes;
         if notes.drafter.is_api() && notes.model.is_none() {
-            let why = format!(
-                "is unset; the drafter {:?} must be told a model",
-                notes.drafter.as_str()
-            );
+            let why =
+                format!("is unset; the drafter {:?} must be told a model", notes.drafter.as_str());
             self.report("notes.model", why);
         }
         if notes.drafter != Drafter::Extractive && notes.max_input_tokens == 0 {
-            self.report(
-                "notes.max_input_tokens",
-                "is 0; a model needs something to read",
-            );
+            self.report("notes.max_input_tokens", "is 0; a model needs something to read");
         }
         if let Some(url) = &notes.base_url {
             self.url("notes.base_url", url);
@@ -146,15 +125,9 @@ impl Findings<'_> {
             Some(url) => self.url("vault.url", url),
         }
         match &vault.name {
-            None => self.report(
-                "vault.name",
-                "is unset; kind = \"akb\" needs the vault's name",
-            ),
+            None => self.report("vault.name", "is unset; kind = \"akb\" needs the vault's name"),
             Some(name) if name.contains(['/', ' ', '\t', '\n']) => {
-                self.report(
-                    "vault.name",
-                    format!("is {name:?}; a name has neither / nor blanks"),
-                );
+                self.report("vault.name", format!("is {name:?}; a name has neither / nor blanks"));
             }
             Some(_) => {}
         }
@@ -167,10 +140,7 @@ impl Findings<'_> {
                 Err(error) => {
                     let message = error.to_string();
                     let why = verdict(&message);
-                    self.report(
-                        key,
-                        format!("entry {position} is no regular expression: {why}"),
-                    );
+                    self.report(key, format!("entry {position} is no regular expression: {why}"));
                 }
                 Ok(regex) if regex.is_match("") => {
                     let why = "matches the empty text, and so everything; make it need a character";
@@ -191,33 +161,22 @@ impl Findings<'_> {
             };
             let key = refusal.place.key().to_owned();
             let why = refusal.to_string();
-            self.problems.push(Problem {
-                origin,
-                fault: Fault::Unusable { key, why },
-            });
+            self.problems.push(Problem { origin, fault: Fault::Unusable { key, why } });
         }
     }
 
     fn absolute(&mut self, key: &str, path: &Path) {
         if !self.env.expand(path).is_absolute() {
-            let why = format!(
-                "has {:?}; begin the path with / or ~/",
-                path.display().to_string()
-            );
+            let why = format!("has {:?}; begin the path with / or ~/", path.display().to_string());
             self.report(key, why);
         }
     }
 
     fn url(&mut self, key: &str, url: &str) {
-        let rest = url
-            .strip_prefix("https://")
-            .or_else(|| url.strip_prefix("http://"));
+        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
         let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
         if host.is_none_or(str::is_empty) || url.contains(char::is_whitespace) {
-            self.report(
-                key,
-                "is no address; it begins with https:// or http:// and names a host",
-            );
+            self.report(key, "is no address; it begins with https:// or http:// and names a host");
         }
     }
 

@@ -28,11 +28,7 @@ pub fn format(duration: Duration) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, unit)| format!("{count}{unit}"))
         .collect();
-    if words.is_empty() {
-        "0s".to_owned()
-    } else {
-        words.join(" ")
-    }
+    if words.is_empty() { "0s".to_owned() } else { words.join(" ") }
 }
 
 /// For `#[serde(serialize_with)]`.
@@ -65,17 +61,8 @@ mod tests {
 
     #[test]
     fn what_is_no_length_of_time_is_refused() {
-        for text in [
-            "",
-            "20",
-            "soon",
-            "-5m",
-            "5m ago",
-            "1 month",
-            "1y",
-            "20x",
-            "9999999999999999h",
-        ] {
+        for text in ["", "20", "soon", "-5m", "5m ago", "1 month", "1y", "20x", "9999999999999999h"]
+        {
             assert_eq!(parse(text), None, "{text}");
         }
     }

@@ -33,10 +33,7 @@ impl Env {
 
     /// A variable's value; an empty one counts as unset.
     pub fn var(&self, name: &str) -> Option<&OsStr> {
-        self.vars
-            .get(OsStr::new(name))
-            .map(OsString::as_os_str)
-            .filter(|value| !value.is_empty())
+        self.vars.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
     /// A variable that names a path, made absolute: `~` expanded, relative to the working directory.
@@ -46,9 +43,7 @@ impl Env {
 
     /// An XDG directory; a relative one is ignored.
     pub fn xdg(&self, name: &str) -> Option<PathBuf> {
-        self.var(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
+        self.var(name).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 
     /// The path with a leading `~` replaced by the home; unchanged where there is none, or no home.

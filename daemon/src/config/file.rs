@@ -93,33 +93,18 @@ pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<FileConfig, Vec<Problem
         Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
         Err(error) => {
             let line = 1 + newlines(bytes, error.valid_up_to());
-            let origin = Origin::File {
-                path: path.to_path_buf(),
-                line,
-            };
-            return Err(vec![Problem {
-                origin,
-                fault: Fault::Encoding,
-            }]);
+            let origin = Origin::File { path: path.to_path_buf(), line };
+            return Err(vec![Problem { origin, fault: Fault::Encoding }]);
         }
     };
     let table = match DeTable::parse(text) {
         Ok(table) => table.into_inner(),
         Err(error) => {
             let at = error.span().map_or(0, |span| span.start);
-            let origin = Origin::File {
-                path: path.to_path_buf(),
-                line: 1 + newlines(text.as_bytes(), at),
-            };
-            let message = error
-                .message()
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ");
-            return Err(vec![Problem {
-                origin,
-                fault: Fault::Syntax(message),
-            }]);
+            let origin =
+                Origin::File { path: path.to_path_buf(), line: 1 + newlines(text.as_bytes(), at) };
+            let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
+            return Err(vec![Problem { origin, fault: Fault::Syntax(message) }]);
         }
     };
 
@@ -133,10 +118,7 @@ pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<FileConfig, Vec<Problem
     };
     read(&mut walk, &table, &mut config);
     if walk.problems.is_empty() {
-        return Ok(FileConfig {
-            config,
-            origins: walk.origins,
-        });
+        return Ok(FileConfig { config, origins: walk.origins });
     }
     walk.problems.sort_by_key(|problem| match problem.origin {
         Origin::File { line, .. } => line,
@@ -146,42 +128,25 @@ pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<FileConfig, Vec<Problem
 }
 
 fn newlines(bytes: &[u8], before: usize) -> usize {
-    bytes
-        .iter()
-        .take(before)
-        .filter(|byte| **byte == b'\n')
-        .count()
+    bytes.iter().take(before).filter(|byte| **byte == b'\n').count()
 }
 
 fn read(walk: &mut Walk<'_>, top: &DeTable<'_>, config: &mut Config) {
     walk.names(top, "");
     if let Some(table) = walk.section(top, "sources") {
-        let Sources {
-            claude,
-            codex,
-            poll_interval,
-        } = &mut config.sources;
+        let Sources { claude, codex, poll_interval } = &mut config.sources;
         walk.key(table, "sources.claude", claude);
         walk.key(table, "sources.codex", codex);
         walk.key(table, "sources.poll_interval", poll_interval);
     }
     if let Some(table) = walk.section(top, "sessions") {
-        let Sessions {
-            idle_after,
-            end_grace,
-            max_open_call,
-        } = &mut config.sessions;
+        let Sessions { idle_after, end_grace, max_open_call } = &mut config.sessions;
         walk.key(table, "sessions.idle_after", idle_after);
         walk.key(table, "sessions.end_grace", end_grace);
         walk.key(table, "sessions.max_open_call", max_open_call);
     }
     if let Some(table) = walk.section(top, "projects") {
-        let Projects {
-            mode,
-            include,
-            exclude,
-            map,
-        } = &mut config.projects;
+        let Projects { mode, include, exclude, map } = &mut config.projects;
         walk.key(table, "projects.mode", mode);
         walk.key(table, "projects.include", include);
         walk.key(table, "projects.exclude", exclude);
@@ -191,14 +156,7 @@ fn read(walk: &mut Walk<'_>, top: &DeTable<'_>, config: &mut Config) {
         read_notes(walk, table, &mut config.notes);
     }
     if let Some(table) = walk.section(top, "vault") {
-        let Vault {
-            kind,
-            path,
-            url,
-            name,
-            token_env,
-            token_file,
-        } = &mut config.vault;
+        let Vault { kind, path, url, name, token_env, token_file } = &mut config.vault;
         walk.key(table, "vault.kind", kind);
         walk.key(table, "vault.path", path);
         walk.key(table, "vault.url", url);
@@ -207,21 +165,13 @@ fn read(walk: &mut Walk<'_>, top: &DeTable<'_>, config: &mut Config) {
         walk.key(table, "vault.token_file", token_file);
     }
     if let Some(table) = walk.section(top, "redact") {
-        let Redact {
-            enabled,
-            extra,
-            allow,
-        } = &mut config.redact;
+        let Redact { enabled, extra, allow } = &mut config.redact;
         walk.key(table, "redact.enabled", enabled);
         walk.key(table, "redact.extra", extra);
         walk.key(table, "redact.allow", allow);
     }
     if let Some(table) = walk.section(top, "archive") {
-        let Archive {
-            enabled,
-            max_bytes,
-            keep,
-        } = &mut config.archive;
+        let Archive { enabled, max_bytes, keep } = &mut config.archive;
         walk.key(table, "archive.enabled", enabled);
         walk.key(table, "archive.max_bytes", max_bytes);
         walk.key(table, "archive.keep", keep);
@@ -255,11 +205,7 @@ fn read_notes(walk: &mut Walk<'_>, table: &DeTable<'_>, notes: &mut Notes) {
     walk.key(table, "notes.api_key_file", &mut notes.api_key_file);
     walk.key(table, "notes.lang", &mut notes.lang);
     walk.key(table, "notes.max_input_tokens", &mut notes.max_input_tokens);
-    walk.key(
-        table,
-        "notes.daily_token_budget",
-        &mut notes.daily_token_budget,
-    );
+    walk.key(table, "notes.daily_token_budget", &mut notes.daily_token_budget);
     walk.key(table, "notes.timeout", &mut notes.timeout);
     walk.key(table, "notes.precision", &mut notes.precision);
     walk.key(table, "notes.scripted", &mut notes.scripted);
@@ -291,8 +237,7 @@ impl Walk<'_> {
         match T::from_toml(value.get_ref()) {
             Ok(value) => {
                 *into = value;
-                self.origins
-                    .insert(key.to_owned(), self.origin(name.span().start));
+                self.origins.insert(key.to_owned(), self.origin(name.span().start));
             }
             Err(refusal) => self.refuse(name.span().start, key, refusal),
         }
@@ -303,11 +248,7 @@ impl Walk<'_> {
         let (name, value) = table.get_key_value(last_name(key))?;
         let DeValue::Table(section) = value.get_ref() else {
             let expected = format!("a section such as [{key}]");
-            self.refuse(
-                name.span().start,
-                key,
-                Refusal::of_type(value.get_ref(), expected),
-            );
+            self.refuse(name.span().start, key, Refusal::of_type(value.get_ref(), expected));
             return None;
         };
         self.names(section, key);
@@ -319,63 +260,42 @@ impl Walk<'_> {
         for (name, value) in table {
             let key = join(section, name.get_ref());
             let inside = format!("{key}.");
-            if self
-                .known
-                .iter()
-                .any(|known| *known == key || known.starts_with(&inside))
-            {
+            if self.known.iter().any(|known| *known == key || known.starts_with(&inside)) {
                 continue;
             }
             let is_section = section.is_empty() && matches!(value.get_ref(), DeValue::Table(_));
             let fault = if is_section {
-                Fault::UnknownSection {
-                    nearest: self.nearest_section(&key),
-                    name: key,
-                }
+                Fault::UnknownSection { nearest: self.nearest_section(&key), name: key }
             } else {
-                Fault::UnknownKey {
-                    nearest: self.nearest_key(section, name.get_ref()),
-                    key,
-                }
+                Fault::UnknownKey { nearest: self.nearest_key(section, name.get_ref()), key }
             };
             self.report(name.span().start, fault);
         }
     }
 
     fn nearest_section(&self, name: &str) -> String {
-        let sections = self
-            .known
-            .iter()
-            .filter_map(|known| known.split('.').next());
+        let sections = self.known.iter().filter_map(|known| known.split('.').next());
         nearest(name, sections).to_owned()
     }
 
     /// The key of this section most like the name, unless one other section has exactly that name.
     fn nearest_key(&self, section: &str, name: &str) -> String {
-        let mut elsewhere = self
-            .known
-            .iter()
-            .filter(|key| *key == name || last_name(key) == name);
+        let mut elsewhere = self.known.iter().filter(|key| *key == name || last_name(key) == name);
         if let (Some(only), None) = (elsewhere.next(), elsewhere.next()) {
             return only.clone();
         }
         let inside = format!("{section}.");
-        let here = self
-            .known
-            .iter()
-            .filter(|known| section.is_empty() || known.starts_with(&inside))
-            .map(|known| {
-                // `notes.max_per_session.til` seen from `[notes]` is `max_per_session`.
-                let depth = if section.is_empty() {
-                    known.len()
-                } else {
-                    inside.len()
-                };
-                match known.get(depth..).and_then(|rest| rest.split_once('.')) {
-                    Some((name, _)) => known.get(..depth + name.len()).unwrap_or(known),
-                    None => known.as_str(),
-                }
-            });
+        let here =
+            self.known.iter().filter(|known| section.is_empty() || known.starts_with(&inside)).map(
+                |known| {
+                    // `notes.max_per_session.til` seen from `[notes]` is `max_per_session`.
+                    let depth = if section.is_empty() { known.len() } else { inside.len() };
+                    match known.get(depth..).and_then(|rest| rest.split_once('.')) {
+                        Some((name, _)) => known.get(..depth + name.len()).unwrap_or(known),
+                        None => known.as_str(),
+                    }
+                },
+            );
         here.max_by(|left, right| {
             likeness(name, last_name(left)).total_cmp(&likeness(name, last_name(right)))
         })
@@ -391,15 +311,10 @@ impl Walk<'_> {
         };
         let DeValue::Table(entries) = value.get_ref() else {
             let expected = "a section such as [projects.map]";
-            self.refuse(
-                name.span().start,
-                KEY,
-                Refusal::of_type(value.get_ref(), expected),
-            );
+            self.refuse(name.span().start, KEY, Refusal::of_type(value.get_ref(), expected));
             return;
         };
-        self.origins
-            .insert(KEY.to_owned(), self.origin(name.span().start));
+        self.origins.insert(KEY.to_owned(), self.origin(name.span().start));
         for (path, target) in entries {
             if let Some(target) = self.map_target(path, target.get_ref()) {
                 into.insert(path.get_ref().to_string(), target);
@@ -414,10 +329,9 @@ impl Walk<'_> {
     ) -> Option<MapTarget> {
         let key = format!("projects.map.{:?}", path.get_ref());
         match value {
-            DeValue::String(project) => Some(MapTarget {
-                project: Some(project.to_string()),
-                vault: None,
-            }),
+            DeValue::String(project) => {
+                Some(MapTarget { project: Some(project.to_string()), vault: None })
+            }
             DeValue::Table(fields) => {
                 let mut target = MapTarget::default();
                 self.key(fields, &format!("{key}.project"), &mut target.project);
@@ -451,37 +365,19 @@ impl Walk<'_> {
 
     fn refuse(&mut self, offset: usize, key: &str, refusal: Refusal) {
         let Refusal { found, expected } = refusal;
-        self.report(
-            offset,
-            Fault::WrongValue {
-                key: key.to_owned(),
-                found,
-                expected,
-            },
-        );
+        self.report(offset, Fault::WrongValue { key: key.to_owned(), found, expected });
     }
 
     fn report(&mut self, offset: usize, fault: Fault) {
-        self.problems.push(Problem {
-            origin: self.origin(offset),
-            fault,
-        });
+        self.problems.push(Problem { origin: self.origin(offset), fault });
     }
 }
 
 /// The key with its section. A name that TOML would quote is quoted: `"a.b"` is no `b` of `[a]`.
 fn join(section: &str, name: &str) -> String {
     let is_bare = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
-    let name = if name.chars().all(is_bare) {
-        name.to_owned()
-    } else {
-        format!("{name:?}")
-    };
-    if section.is_empty() {
-        name
-    } else {
-        format!("{section}.{name}")
-    }
+    let name = if name.chars().all(is_bare) { name.to_owned() } else { format!("{name:?}") };
+    if section.is_empty() { name } else { format!("{section}.{name}") }
 }
 
 fn last_name(key: &str) -> &str {

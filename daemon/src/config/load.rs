@@ -62,16 +62,10 @@ impl ConfigError {
 }
 
 fn first_of(problems: &[Problem]) -> String {
-    let first = problems
-        .first()
-        .map(ToString::to_string)
-        .unwrap_or_default();
+    let first = problems.first().map(ToString::to_string).unwrap_or_default();
     match problems.len() {
         0 | 1 => first,
-        many => format!(
-            "{first} (and {} more; see `majordomusctl config check`)",
-            many - 1
-        ),
+        many => format!("{first} (and {} more; see `majordomusctl config check`)", many - 1),
     }
 }
 
@@ -103,10 +97,7 @@ impl Loaded {
                     _ => None,
                 },
                 Err(source) => {
-                    return Err(ConfigError::Unreadable {
-                        path: path.clone(),
-                        source,
-                    });
+                    return Err(ConfigError::Unreadable { path: path.clone(), source });
                 }
             },
         };
@@ -115,12 +106,7 @@ impl Loaded {
             None => (Config::default(), BTreeMap::new()),
         };
         let (file, file_origin) = split(named);
-        let mut loaded = Self {
-            config,
-            file,
-            file_origin,
-            origins,
-        };
+        let mut loaded = Self { config, file, file_origin, origins };
         loaded.apply_environment(env);
         loaded.apply_flags(flags);
         Ok(loaded)
@@ -130,12 +116,8 @@ impl Loaded {
     /// that has to work while the file is broken.
     pub fn without_file(env: &Env) -> Self {
         let (file, file_origin) = split(paths::config_file(env, None));
-        let mut loaded = Self {
-            config: Config::default(),
-            file,
-            file_origin,
-            origins: BTreeMap::new(),
-        };
+        let mut loaded =
+            Self { config: Config::default(), file, file_origin, origins: BTreeMap::new() };
         loaded.apply_environment(env);
         loaded
     }
@@ -145,12 +127,7 @@ impl Loaded {
         let FileConfig { config, origins } =
             file::parse(text.as_bytes(), path).map_err(ConfigError::Invalid)?;
         let file = Some(path.to_path_buf());
-        Ok(Self {
-            config,
-            file,
-            file_origin: Origin::Default,
-            origins,
-        })
+        Ok(Self { config, file, file_origin: Origin::Default, origins })
     }
 
     /// Who set the key, such as `sessions.idle_after`.
@@ -165,20 +142,15 @@ impl Loaded {
 
     /// Every key there is, with its section, in the order of their names.
     pub fn keys(&self) -> Vec<String> {
-        origin::flatten(&self.config)
-            .into_iter()
-            .map(|(key, _)| key)
-            .collect()
+        origin::flatten(&self.config).into_iter().map(|(key, _)| key).collect()
     }
 
     /// The tools' own variables hold only where the file says nothing.
     fn apply_environment(&mut self, env: &Env) {
         if !self.origins.contains_key("sources.claude") {
             if let Some(list) = env.var("CLAUDE_CONFIG_DIR") {
-                self.config.sources.claude = split_list(list)
-                    .iter()
-                    .map(|part| env.absolute(part))
-                    .collect();
+                self.config.sources.claude =
+                    split_list(list).iter().map(|part| env.absolute(part)).collect();
                 self.set_by_env("sources.claude", "CLAUDE_CONFIG_DIR");
             } else if let Some(config_home) = env.xdg("XDG_CONFIG_HOME") {
                 self.config.sources.claude =
@@ -203,13 +175,11 @@ impl Loaded {
     fn apply_flags(&mut self, flags: &Flags) {
         if let Some(format) = flags.log_format {
             self.config.log.format = format;
-            self.origins
-                .insert("log.format".to_owned(), Origin::Flag("--log-format"));
+            self.origins.insert("log.format".to_owned(), Origin::Flag("--log-format"));
         }
         if let Some(level) = flags.log_level {
             self.config.log.level = level;
-            self.origins
-                .insert("log.level".to_owned(), Origin::Flag("-v"));
+            self.origins.insert("log.level".to_owned(), Origin::Flag("-v"));
         }
     }
 

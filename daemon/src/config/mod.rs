@@ -224,12 +224,7 @@ pub struct MaxPerSession {
 
 impl Default for MaxPerSession {
     fn default() -> Self {
-        Self {
-            til: 3,
-            task: 5,
-            idea: 2,
-            decision: 3,
-        }
+        Self { til: 3, task: 5, idea: 2, decision: 3 }
     }
 }
 
@@ -278,11 +273,7 @@ pub struct Redact {
 
 impl Default for Redact {
     fn default() -> Self {
-        Self {
-            enabled: true,
-            extra: Vec::new(),
-            allow: Vec::new(),
-        }
+        Self { enabled: true, extra: Vec::new(), allow: Vec::new() }
     }
 }
 
@@ -299,11 +290,7 @@ pub struct Archive {
 
 impl Default for Archive {
     fn default() -> Self {
-        Self {
-            enabled: true,
-            max_bytes: ByteLimit::Unlimited,
-            keep: Keep::Forever,
-        }
+        Self { enabled: true, max_bytes: ByteLimit::Unlimited, keep: Keep::Forever }
     }
 }
 
@@ -317,9 +304,7 @@ pub struct Backfill {
 
 impl Default for Backfill {
     fn default() -> Self {
-        Self {
-            notes_since: Duration::from_hours(7 * 24),
-        }
+        Self { notes_since: Duration::from_hours(7 * 24) }
     }
 }
 
@@ -335,10 +320,7 @@ pub struct Git {
 
 impl Default for Git {
     fn default() -> Self {
-        Self {
-            enabled: true,
-            timeout: Duration::from_secs(5),
-        }
+        Self { enabled: true, timeout: Duration::from_secs(5) }
     }
 }
 

@@ -60,10 +60,7 @@ pub struct Setting {
 
 /// Every key with its value as JSON, in the order of their names.
 pub(super) fn flatten(config: &Config) -> Vec<(String, Value)> {
-    #[expect(
-        clippy::expect_used,
-        reason = "maps have text keys and no value refuses to serialize"
-    )]
+    #[expect(clippy::expect_used, reason = "maps have text keys and no value refuses to serialize")]
     let tree = serde_json::to_value(config).expect("a config serializes");
     let mut leaves = Vec::new();
     flatten_into(&mut leaves, "", tree);
@@ -75,11 +72,7 @@ fn flatten_into(leaves: &mut Vec<(String, Value)>, key: &str, value: Value) {
         // The map's keys are the user's paths, not names of settings.
         Value::Object(members) if key != "projects.map" => {
             for (name, member) in members {
-                let key = if key.is_empty() {
-                    name
-                } else {
-                    format!("{key}.{name}")
-                };
+                let key = if key.is_empty() { name } else { format!("{key}.{name}") };
                 flatten_into(leaves, &key, member);
             }
         }
@@ -141,7 +134,5 @@ fn url_without_secrets(url: &str) -> String {
 pub(super) fn is_variable_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|first: char| first.is_ascii_digit())
-        && text
-            .chars()
-            .all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }

@@ -23,16 +23,10 @@ impl Refusal {
         let found = match value {
             DeValue::String(_) => "a text",
             DeValue::Integer(number) => {
-                return Self {
-                    found: format!("the number {number}"),
-                    expected: expected.into(),
-                };
+                return Self { found: format!("the number {number}"), expected: expected.into() };
             }
             DeValue::Float(number) => {
-                return Self {
-                    found: format!("the number {number}"),
-                    expected: expected.into(),
-                };
+                return Self { found: format!("the number {number}"), expected: expected.into() };
             }
             DeValue::Boolean(true) => "true",
             DeValue::Boolean(false) => "false",
@@ -40,10 +34,7 @@ impl Refusal {
             DeValue::Array(_) => "a list",
             DeValue::Table(_) => "a section",
         };
-        Self {
-            found: found.to_owned(),
-            expected: expected.into(),
-        }
+        Self { found: found.to_owned(), expected: expected.into() }
     }
 
     /// The type is right and the content is not.
@@ -53,10 +44,7 @@ impl Refusal {
         if text.chars().nth(SHOWN).is_some() {
             shown.push('…');
         }
-        Self {
-            found: format!("{shown:?}"),
-            expected: expected.into(),
-        }
+        Self { found: format!("{shown:?}"), expected: expected.into() }
     }
 }
 
@@ -134,10 +122,9 @@ impl<T: FromToml> FromToml for Option<T> {
 impl<T: FromToml> FromToml for Vec<T> {
     fn from_toml(value: &DeValue<'_>) -> Result<Self, Refusal> {
         match value {
-            DeValue::Array(members) => members
-                .iter()
-                .map(|member| T::from_toml(member.get_ref()))
-                .collect(),
+            DeValue::Array(members) => {
+                members.iter().map(|member| T::from_toml(member.get_ref())).collect()
+            }
             other => Err(Refusal::of_type(other, r#"a list such as ["…", "…"]"#)),
         }
     }
@@ -169,17 +156,12 @@ impl FromToml for ByteLimit {
         let expected = r#""unlimited", a number of bytes, or a size such as "20GiB""#;
         match value {
             DeValue::String(text) if text == "unlimited" => Ok(Self::Unlimited),
-            DeValue::String(text) => parse_size(text)
-                .map(Self::Bytes)
-                .ok_or_else(|| Refusal::of_content(text, expected)),
-            DeValue::Integer(_) => {
-                u64::from_toml(value)
-                    .map(Self::Bytes)
-                    .map_err(|refusal| Refusal {
-                        expected: expected.to_owned(),
-                        ..refusal
-                    })
+            DeValue::String(text) => {
+                parse_size(text).map(Self::Bytes).ok_or_else(|| Refusal::of_content(text, expected))
             }
+            DeValue::Integer(_) => u64::from_toml(value)
+                .map(Self::Bytes)
+                .map_err(|refusal| Refusal { expected: expected.to_owned(), ..refusal }),
             other => Err(Refusal::of_type(other, expected)),
         }
     }
@@ -197,9 +179,7 @@ impl Serialize for ByteLimit {
 /// A size such as `20GiB` or `500 MB`: `k`, `M`, `G`, `T` are decimal, with an `i` binary.
 fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
-    let digits = text
-        .find(|letter: char| !letter.is_ascii_digit())
-        .unwrap_or(text.len());
+    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1,
@@ -229,12 +209,10 @@ impl FromToml for Keep {
     fn from_toml(value: &DeValue<'_>) -> Result<Self, Refusal> {
         match value {
             DeValue::String(text) if text == "forever" => Ok(Self::Forever),
-            other => Duration::from_toml(other)
-                .map(Self::For)
-                .map_err(|refusal| Refusal {
-                    expected: r#""forever" or a duration such as "90d""#.to_owned(),
-                    ..refusal
-                }),
+            other => Duration::from_toml(other).map(Self::For).map_err(|refusal| Refusal {
+                expected: r#""forever" or a duration such as "90d""#.to_owned(),
+                ..refusal
+            }),
         }
     }
 }
@@ -271,10 +249,7 @@ impl FromToml for Listen {
             Some(port) => format!("127.0.0.1:{port}"),
             None => text.to_string(),
         };
-        numeric
-            .parse()
-            .map(Self::At)
-            .map_err(|_| Refusal::of_content(text, expected))
+        numeric.parse().map(Self::At).map_err(|_| Refusal::of_content(text, expected))
     }
 }
 

@@ -29,8 +29,7 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let mut client = context.needs_daemon()?;
     let summary = arguments.summary.map(|_| read_summary()).transpose()?;
     let params = CloseParams { session: arguments.session, all: arguments.all, summary };
-    let closed: Vec<ClosedView> =
-        client.order("session.close", serde_json::to_value(params)?)?;
+    let closed: Vec<ClosedView> = client.order("session.close", &serde_json::to_value(params)?)?;
     if context.output.json {
         context.output.document(&closed)?;
     } else {

@@ -35,8 +35,7 @@ fn show(env: &Env, flags: &Flags, output: Output) -> Result<Exit> {
         let entries: serde_json::Map<String, serde_json::Value> = settings
             .iter()
             .map(|setting| {
-                let entry =
-                    json!({"value": setting.value, "origin": setting.origin.to_string()});
+                let entry = json!({"value": setting.value, "origin": setting.origin.to_string()});
                 (setting.key.clone(), entry)
             })
             .collect();

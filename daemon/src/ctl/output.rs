@@ -31,7 +31,7 @@ impl Output {
     }
 
     /// Prints a document as JSON.
-    pub(super) fn document<T: Serialize>(&self, value: &T) -> Result<()> {
+    pub(super) fn document<T: Serialize>(self, value: &T) -> Result<()> {
         let mut text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
         text.push('\n');
         self.text(&text)
@@ -39,18 +39,18 @@ impl Output {
 
     /// Prints text as it is.
     #[expect(clippy::unused_self, reason = "one way to print")]
-    pub(super) fn text(&self, text: &str) -> Result<()> {
+    pub(super) fn text(self, text: &str) -> Result<()> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("cannot print")
     }
 
     /// Prints one line.
-    pub(super) fn line(&self, text: &str) -> Result<()> {
+    pub(super) fn line(self, text: &str) -> Result<()> {
         self.text(&format!("{text}\n"))
     }
 
     /// Colours a word.
-    pub(super) fn paint(&self, tone: Tone, text: &str) -> String {
+    pub(super) fn paint(self, tone: Tone, text: &str) -> String {
         let code = match tone {
             Tone::Plain => return text.to_owned(),
             Tone::Good => "32",
@@ -61,7 +61,7 @@ impl Output {
     }
 
     /// Prints rows in aligned columns; the last column is free. Widths are those of the characters on a terminal.
-    pub(super) fn table(&self, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
+    pub(super) fn table(self, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
         use unicode_width::UnicodeWidthStr as _;
 
         let mut widths: Vec<usize> = header.iter().map(|cell| cell.width()).collect();

@@ -48,7 +48,10 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         context.output.line("no sessions")?;
     } else {
         context.output.table(
-            &["SESSION", "TOOL", "STATE", "LAST", "PROMPTS", "FILES", "COMMITS", "PROJECT", "TITLE"],
+            &[
+                "SESSION", "TOOL", "STATE", "LAST", "PROMPTS", "FILES", "COMMITS", "PROJECT",
+                "TITLE",
+            ],
             &rows,
         )?;
     }
@@ -83,9 +86,7 @@ fn since(text: &str, now: Timestamp) -> Result<Timestamp> {
     text.parse::<jiff::civil::Date>()
         .ok()
         .and_then(|date| jiff::tz::TimeZone::system().to_timestamp(date.at(0, 0, 0, 0)).ok())
-        .ok_or_else(|| {
-            Failure::usage(format!("{text} is no time: 2h, 7d, 2026-11-30 are")).into()
-        })
+        .ok_or_else(|| Failure::usage(format!("{text} is no time: 2h, 7d, 2026-11-30 are")).into())
 }
 
 #[cfg(test)]

@@ -78,5 +78,7 @@ fn render(detail: &SessionDetail) -> String {
 }
 
 fn list(lines: &mut Vec<String>, name: &str, items: &[String]) {
-    lines.extend(items.iter().filter(|item| !item.is_empty()).map(|item| format!("{name:<9} {item}")));
+    lines.extend(
+        items.iter().filter(|item| !item.is_empty()).map(|item| format!("{name:<9} {item}")),
+    );
 }

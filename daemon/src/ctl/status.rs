@@ -11,7 +11,7 @@ use crate::socket::protocol::{PartStatus, Status};
 pub(super) async fn run(context: &Context) -> Result<Exit> {
     let (status, exit) = match context.daemon()? {
         Some(mut client) => {
-            let status: Status = client.ask("status", serde_json::Value::Null)?;
+            let status: Status = client.ask("status", &serde_json::Value::Null)?;
             let same = status.version == env!("CARGO_PKG_VERSION");
             (status, if same { Exit::Ok } else { Exit::VersionSkew })
         }
@@ -45,16 +45,14 @@ async fn stopped(context: &Context) -> Result<Status> {
 }
 
 fn print(context: &Context, status: &Status) -> Result<()> {
-    let output = &context.output;
+    let output = context.output;
     let tone = match status.daemon.as_str() {
         "running" => Tone::Good,
         "stopped" => Tone::Bad,
         _ => Tone::Plain,
     };
-    let since = status
-        .pid
-        .map(|pid| format!(", pid {pid}, up {} s", status.uptime_s))
-        .unwrap_or_default();
+    let since =
+        status.pid.map(|pid| format!(", pid {pid}, up {} s", status.uptime_s)).unwrap_or_default();
     output.line(&format!(
         "daemon    {} (version {}{since})",
         output.paint(tone, &status.daemon),
@@ -80,7 +78,10 @@ fn print(context: &Context, status: &Status) -> Result<()> {
         output.line(&format!("          {n} without a note: {}", reason.replace('_', " ")))?;
     }
     output.line(&format!("lag       {} bytes in {} files", status.lag.bytes, status.lag.files))?;
-    output.line(&format!("outbox    {} pending, {} failed", status.outbox.pending, status.outbox.failed))?;
+    output.line(&format!(
+        "outbox    {} pending, {} failed",
+        status.outbox.pending, status.outbox.failed
+    ))?;
     output.line(&format!("vault     {}", part(context, &status.vault)))?;
     output.line(&format!("drafter   {}", part(context, &status.drafter)))?;
     output.line(&format!("state     {}", status.state_dir))?;

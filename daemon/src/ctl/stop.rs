@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(context: &Context) -> Result<Exit> {
     let mut client = context.needs_daemon()?;
-    let answer: Value = client.ask("stop", Value::Null)?;
+    let answer: Value = client.ask("stop", &Value::Null)?;
     let asked = Instant::now();
     loop {
         match Client::connect(&context.settings.paths.socket.path) {

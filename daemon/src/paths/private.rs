@@ -115,10 +115,7 @@ fn ensure(path: &Path) -> Result<Option<Metadata>, DirError> {
         Ok(_) => Err(DirError::NotADirectory(path.to_path_buf())),
         // NotADirectory: a parent is a file, and is named as the culprit.
         Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
         {
             make_parents(path)?;
             make(path)
@@ -164,18 +161,11 @@ fn make(path: &Path) -> Result<Option<Metadata>, DirError> {
 fn refuse_others(path: &Path, found: &Metadata) -> Result<(), DirError> {
     let us = rustix::process::geteuid().as_raw();
     if found.uid() != us {
-        return Err(DirError::Owner {
-            path: path.to_path_buf(),
-            owner: found.uid(),
-            us,
-        });
+        return Err(DirError::Owner { path: path.to_path_buf(), owner: found.uid(), us });
     }
     let mode = permissions(found);
     if mode & OTHERS_WRITE != 0 {
-        return Err(DirError::Writable {
-            path: path.to_path_buf(),
-            mode,
-        });
+        return Err(DirError::Writable { path: path.to_path_buf(), mode });
     }
     Ok(())
 }
@@ -185,9 +175,5 @@ fn permissions(found: &Metadata) -> u32 {
 }
 
 fn failed(path: &Path, what: &'static str, source: io::Error) -> DirError {
-    DirError::Io {
-        path: path.to_path_buf(),
-        what,
-        source,
-    }
+    DirError::Io { path: path.to_path_buf(), what, source }
 }

@@ -22,12 +22,7 @@ fn home(vars: &[(&str, &str)]) -> Home {
         })
         .collect();
     let uid = rustix::process::getuid().as_raw();
-    let env = Env {
-        vars,
-        home: Some(path.clone()),
-        cwd: path,
-        uid,
-    };
+    let env = Env { vars, home: Some(path.clone()), cwd: path, uid };
     Home { dir, env }
 }
 
@@ -44,10 +39,7 @@ impl Home {
     fn roots(&self, text: &str) -> Vec<Root> {
         let file = self.path("c.toml");
         fs::write(&file, text).unwrap();
-        let flags = Flags {
-            config: Some(file),
-            ..Flags::default()
-        };
+        let flags = Flags { config: Some(file), ..Flags::default() };
         roots(&Loaded::read(&self.env, &flags).unwrap().config, &self.env)
     }
 }
@@ -62,10 +54,7 @@ fn without_any_variable_everything_is_below_the_home() {
     let home = home(&[]);
     let paths = home.paths();
     let state = home.path(".local/state/majordomus");
-    assert_eq!(
-        paths.config_file,
-        home.path(".config/majordomus/config.toml")
-    );
+    assert_eq!(paths.config_file, home.path(".config/majordomus/config.toml"));
     assert_eq!(paths.ledger, state.join("ledger.db"));
     assert_eq!(paths.sessions_dir, state.join("sessions"));
     assert_eq!(paths.archive_dir, state.join("archive"));
@@ -86,10 +75,7 @@ fn xdg_directories_are_honoured() {
     assert_eq!(paths.config_file, home.path("c/majordomus/config.toml"));
     assert_eq!(paths.state_dir, home.path("s/majordomus"));
     assert_eq!(paths.vault_dir, home.path("d/majordomus/vault"));
-    assert_eq!(
-        paths.socket.path,
-        home.path("r/majordomus/majordomusd.sock")
-    );
+    assert_eq!(paths.socket.path, home.path("r/majordomus/majordomusd.sock"));
     assert_eq!(paths.socket.origin, Origin::Env("XDG_RUNTIME_DIR"));
 }
 
@@ -99,10 +85,7 @@ fn an_empty_or_relative_xdg_directory_is_ignored() {
     for value in ["", "relative/dir"] {
         let vars = ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"];
         let mut env = plain.clone();
-        env.vars = vars
-            .iter()
-            .map(|name| (OsString::from(name), OsString::from(value)))
-            .collect();
+        env.vars = vars.iter().map(|name| (OsString::from(name), OsString::from(value))).collect();
         assert_eq!(config_file(&env, None), config_file(&plain, None));
         assert_eq!(state_dir(&env).unwrap(), state_dir(&plain).unwrap());
         let state = Path::new("/s");
@@ -132,37 +115,22 @@ fn a_relative_variable_of_ours_is_read_from_the_working_directory() {
 
 #[test]
 fn without_a_home_the_error_says_what_is_missing() {
-    let env = Env {
-        uid: 7,
-        ..Env::default()
-    };
+    let env = Env { uid: 7, ..Env::default() };
     let error = state_dir(&env).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "no home directory for uid 7, so no place for the state directory; set HOME"
-    );
+    assert_eq!(error, "no home directory for uid 7, so no place for the state directory; set HOME");
 }
 
 #[test]
 fn a_runtime_directory_of_another_user_is_ignored() {
     let home = home(&[("XDG_RUNTIME_DIR", "HOME")]);
-    let env = Env {
-        uid: home.env.uid + 1,
-        ..home.env.clone()
-    };
-    assert_eq!(
-        socket(&env, Path::new("/s")).path,
-        Path::new("/s/majordomusd.sock")
-    );
+    let env = Env { uid: home.env.uid + 1, ..home.env.clone() };
+    assert_eq!(socket(&env, Path::new("/s")).path, Path::new("/s/majordomusd.sock"));
 }
 
 #[test]
 fn the_longest_allowed_socket_path_is_kept() {
     let env = Env::default();
-    let state = format!(
-        "/{}",
-        "s".repeat(MAX_SOCKET_PATH - "//majordomusd.sock".len())
-    );
+    let state = format!("/{}", "s".repeat(MAX_SOCKET_PATH - "//majordomusd.sock".len()));
     let socket = socket(&env, Path::new(&state));
     assert_eq!(socket.path.as_os_str().len(), MAX_SOCKET_PATH);
     assert_eq!(socket.note(), None);
@@ -170,23 +138,13 @@ fn the_longest_allowed_socket_path_is_kept() {
 
 #[test]
 fn a_socket_path_over_the_limit_becomes_a_short_one_and_says_so() {
-    let env = Env {
-        uid: 7,
-        ..Env::default()
-    };
+    let env = Env { uid: 7, ..Env::default() };
     let state = PathBuf::from(format!("/{}", "s".repeat(MAX_SOCKET_PATH)));
     let socket = socket(&env, &state);
-    assert!(
-        socket.path.starts_with("/tmp/majordomus-7"),
-        "{:?}",
-        socket.path
-    );
+    assert!(socket.path.starts_with("/tmp/majordomus-7"), "{:?}", socket.path);
     assert!(fits(&socket.path));
     let note = socket.note().unwrap();
-    assert!(
-        note.contains(&socket.path.display().to_string()) && !note.contains('\n'),
-        "{note}"
-    );
+    assert!(note.contains(&socket.path.display().to_string()) && !note.contains('\n'), "{note}");
 }
 
 #[test]
@@ -194,10 +152,7 @@ fn the_short_socket_is_in_the_runtime_directory_if_there_is_one() {
     let long = format!("/{}/x.sock", "s".repeat(MAX_SOCKET_PATH));
     let home = home(&[("XDG_RUNTIME_DIR", "HOME"), ("MAJORDOMUS_SOCKET", &long)]);
     let socket = home.paths().socket;
-    assert_eq!(
-        socket.path.parent(),
-        Some(home.path("majordomus").as_path())
-    );
+    assert_eq!(socket.path.parent(), Some(home.path("majordomus").as_path()));
     assert_eq!(socket.instead_of, Some(PathBuf::from(long)));
 }
 
@@ -227,15 +182,9 @@ fn a_directory_that_is_there_keeps_its_mode() {
     let parent = home.path("p");
     fs::create_dir(&parent).unwrap();
     fs::set_permissions(&parent, fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(
-        ensure_private_dir(&parent.join("c")).unwrap(),
-        PrivateDir::Created
-    );
+    assert_eq!(ensure_private_dir(&parent.join("c")).unwrap(), PrivateDir::Created);
     assert_eq!(mode(&parent), 0o755);
-    assert_eq!(
-        ensure_private_dir(&parent).unwrap(),
-        PrivateDir::Readable { mode: 0o755 }
-    );
+    assert_eq!(ensure_private_dir(&parent).unwrap(), PrivateDir::Readable { mode: 0o755 });
 }
 
 #[test]
@@ -246,10 +195,7 @@ fn a_symlink_in_place_of_the_directory_is_refused() {
     let error = ensure_private_dir(&home.path("link")).unwrap_err();
     assert!(matches!(error, DirError::Symlink(_)), "{error}");
     symlink(home.path("nowhere"), home.path("dangling")).unwrap();
-    assert!(matches!(
-        ensure_private_dir(&home.path("dangling")),
-        Err(DirError::Symlink(_))
-    ));
+    assert!(matches!(ensure_private_dir(&home.path("dangling")), Err(DirError::Symlink(_))));
 }
 
 #[test]
@@ -257,34 +203,22 @@ fn a_symlink_on_the_way_is_followed() {
     let home = home(&[]);
     fs::create_dir(home.path("real")).unwrap();
     symlink(home.path("real"), home.path("link")).unwrap();
-    assert_eq!(
-        ensure_private_dir(&home.path("link/c")).unwrap(),
-        PrivateDir::Created
-    );
+    assert_eq!(ensure_private_dir(&home.path("link/c")).unwrap(), PrivateDir::Created);
 }
 
 #[test]
 fn a_dangling_symlink_on_the_way_is_refused() {
     let home = home(&[]);
     symlink(home.path("nowhere"), home.path("link")).unwrap();
-    assert!(matches!(
-        ensure_private_dir(&home.path("link/c")),
-        Err(DirError::Symlink(_))
-    ));
+    assert!(matches!(ensure_private_dir(&home.path("link/c")), Err(DirError::Symlink(_))));
 }
 
 #[test]
 fn a_file_in_the_way_is_refused() {
     let home = home(&[]);
     fs::write(home.path("f"), "").unwrap();
-    assert!(matches!(
-        ensure_private_dir(&home.path("f")),
-        Err(DirError::NotADirectory(_))
-    ));
-    assert!(matches!(
-        ensure_private_dir(&home.path("f/c")),
-        Err(DirError::NotADirectory(_))
-    ));
+    assert!(matches!(ensure_private_dir(&home.path("f")), Err(DirError::NotADirectory(_))));
+    assert!(matches!(ensure_private_dir(&home.path("f/c")), Err(DirError::NotADirectory(_))));
 }
 
 #[test]
@@ -295,10 +229,7 @@ fn a_directory_that_others_may_write_to_is_refused_with_the_cure() {
     for open in [0o777, 0o770, 0o702] {
         fs::set_permissions(&path, fs::Permissions::from_mode(open)).unwrap();
         let error = ensure_private_dir(&path).unwrap_err().to_string();
-        assert!(
-            error.ends_with(&format!("chmod go-w {}", path.display())),
-            "{error}"
-        );
+        assert!(error.ends_with(&format!("chmod go-w {}", path.display())), "{error}");
     }
 }
 
@@ -311,14 +242,8 @@ fn a_directory_of_another_user_is_refused() {
         // Only root can give a directory away; for anybody else this one is another's.
         path = PathBuf::from("/usr");
     }
-    assert!(matches!(
-        ensure_private_dir(&path),
-        Err(DirError::Owner { .. })
-    ));
-    assert!(matches!(
-        ensure_socket_dir(&path),
-        Err(DirError::Owner { .. })
-    ));
+    assert!(matches!(ensure_private_dir(&path), Err(DirError::Owner { .. })));
+    assert!(matches!(ensure_socket_dir(&path), Err(DirError::Owner { .. })));
 }
 
 #[test]
@@ -344,10 +269,7 @@ fn the_mode_does_not_depend_on_the_umask() {
     for mask in ["000", "022", "777"] {
         let dir = home.path(mask).join("below");
         let status = std::process::Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "paths::tests::the_mode_does_not_depend_on_the_umask",
-            ])
+            .args(["--exact", "paths::tests::the_mode_does_not_depend_on_the_umask"])
             .env(MASK, mask)
             .env(WHERE, &dir)
             .output()
@@ -362,11 +284,7 @@ fn the_mode_does_not_depend_on_the_umask() {
 #[test]
 fn roots_that_do_not_exist_are_kept() {
     let home = home(&[]);
-    let found: Vec<_> = home
-        .roots("")
-        .into_iter()
-        .map(|root| (root.tool, root.path))
-        .collect();
+    let found: Vec<_> = home.roots("").into_iter().map(|root| (root.tool, root.path)).collect();
     assert_eq!(
         found,
         [
@@ -432,23 +350,13 @@ fn a_neighbour_with_a_longer_name_is_not_inside() {
 
 #[test]
 fn state_and_vault_inside_a_sessions_repository_are_refused() {
-    let home = home(&[
-        ("XDG_STATE_HOME", "HOME/repo/s"),
-        ("XDG_DATA_HOME", "HOME/repo/d"),
-    ]);
+    let home = home(&[("XDG_STATE_HOME", "HOME/repo/s"), ("XDG_DATA_HOME", "HOME/repo/d")]);
     let refused = home.paths().inside_work_tree(&home.path("repo"));
     assert_eq!(
-        refused
-            .iter()
-            .map(|refused| refused.place)
-            .collect::<Vec<_>>(),
+        refused.iter().map(|refused| refused.place).collect::<Vec<_>>(),
         [Place::State, Place::Vault]
     );
-    assert!(
-        refused[0]
-            .to_string()
-            .contains("the Git working tree of a session")
-    );
+    assert!(refused[0].to_string().contains("the Git working tree of a session"));
     assert_eq!(home.paths().inside_work_tree(&home.path("other")), []);
 }
 

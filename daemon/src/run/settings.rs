@@ -49,10 +49,8 @@ impl Settings {
         let config = loaded.config.clone();
         let roots = paths::roots(&config, env);
         let inside_root = paths.inside_roots(&roots).first().map(ToString::to_string);
-        let roots = roots
-            .into_iter()
-            .map(|root| WatchRoot { tool: root.tool, path: root.path })
-            .collect();
+        let roots =
+            roots.into_iter().map(|root| WatchRoot { tool: root.tool, path: root.path }).collect();
         let sessions = &config.sessions;
         Ok(Self {
             rules: ClosingRules {
@@ -140,7 +138,10 @@ impl Settings {
             enabled: git.enabled,
             timeout: git.timeout,
             path: self.search_path.clone(),
-            home: self.home.as_ref().map(|home| std::fs::canonicalize(home).unwrap_or_else(|_| home.clone())),
+            home: self
+                .home
+                .as_ref()
+                .map(|home| std::fs::canonicalize(home).unwrap_or_else(|_| home.clone())),
             excludes: self.home.as_ref().map(|home| home.join(".config/git/ignore")),
             protected: Vec::new(),
         })

@@ -19,15 +19,18 @@ use crate::tail;
 use crate::watch::{Dirty, Watcher};
 
 /// Notifications get lost: once in a while everything is looked at (formats.md F6).
-const SWEEP: Duration = Duration::from_secs(15 * 60);
+const SWEEP: Duration = Duration::from_mins(15);
 
 /// After a pass that failed the stage waits this long, then twice as long, up to the last.
 const BACKOFF: [Duration; 4] = [
     Duration::from_secs(1),
     Duration::from_secs(5),
     Duration::from_secs(30),
-    Duration::from_secs(300),
+    Duration::from_mins(5),
 ];
+
+/// The clock may jump while the closing stage sleeps; a long sleep is cut so that a jump is noticed.
+const LONGEST_SLEEP: Duration = Duration::from_mins(1);
 
 /// Failures in a row after which a stage gives up and the daemon ends.
 const MAX_FAILURES: usize = 20;
@@ -65,17 +68,16 @@ pub(super) async fn tail(shared: Arc<Shared>) -> Result<()> {
 }
 
 /// One pass: looks at what is dirty and reads what is new in it.
-async fn look(
-    shared: &Shared,
-    watcher: &mut Watcher,
-    dirty: &Dirty,
-    is_first: bool,
-) -> Result<()> {
+async fn look(shared: &Shared, watcher: &mut Watcher, dirty: &Dirty, is_first: bool) -> Result<()> {
     let roots = &shared.settings.roots;
     if dirty.everything {
         // Subscribe first, then scan: what appears between the two is in both.
         for root in roots {
-            if root.path.is_dir() { watcher.watch(&root.path) } else { watcher.watch_for(&root.path) }
+            if root.path.is_dir() {
+                watcher.watch(&root.path);
+            } else {
+                watcher.watch_for(&root.path);
+            }
         }
         let scanned = watch_and_scan(shared, watcher, roots);
         set_roots(shared, watcher);
@@ -101,7 +103,7 @@ async fn look(
         return Ok(());
     }
     let mut reader = Reader::open(&shared.settings.paths.ledger).await?;
-    let work = tail::plan(&mut reader, candidates).await?;
+    let work = tail::plan(&mut reader, candidates, tail::Scope::Some).await?;
     drop(reader);
     let tailed = tail::tail(&shared.ledger, work, &mut |_, _| {}, &shared.stop).await?;
     for problem in &tailed.problems {
@@ -138,11 +140,7 @@ fn watch_and_scan(shared: &Shared, watcher: &mut Watcher, roots: &[WatchRoot]) -
 }
 
 /// The session files among dirty paths. A directory that appeared is watched and looked through.
-fn candidates(
-    shared: &Shared,
-    watcher: &mut Watcher,
-    paths: &HashSet<PathBuf>,
-) -> Vec<Candidate> {
+fn candidates(shared: &Shared, watcher: &mut Watcher, paths: &HashSet<PathBuf>) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
     for path in paths {
         for root in &shared.settings.roots {
@@ -301,9 +299,7 @@ async fn give_up_or_wait(shared: &Shared, error: &anyhow::Error, failures: usize
 async fn sleep_until(at: Option<Timestamp>) {
     let Some(at) = at else { return std::future::pending().await };
     let wait = at.duration_since(clock::now());
-    // The clock may jump while we sleep; a long sleep is cut so that a jump is noticed.
-    const LONGEST: Duration = Duration::from_secs(60);
-    let wait = Duration::try_from(wait).unwrap_or(Duration::ZERO).min(LONGEST);
+    let wait = Duration::try_from(wait).unwrap_or(Duration::ZERO).min(LONGEST_SLEEP);
     // Just past the instant, so that the pass sees it as over.
     tokio::time::sleep(wait + Duration::from_millis(5)).await;
 }

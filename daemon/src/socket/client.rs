@@ -15,7 +15,7 @@ use crate::failure::{Exit, Failure};
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Closing many sessions is work, not a question.
-const WORK_TIMEOUT: Duration = Duration::from_secs(120);
+const WORK_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A connection to the daemon.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Client {
     }
 
     /// Asks a question.
-    pub fn ask<T: DeserializeOwned>(&mut self, method: &str, params: Value) -> Result<T, Failure> {
+    pub fn ask<T: DeserializeOwned>(&mut self, method: &str, params: &Value) -> Result<T, Failure> {
         self.call(method, params, ANSWER_TIMEOUT)
     }
 
@@ -58,7 +58,7 @@ impl Client {
     pub fn order<T: DeserializeOwned>(
         &mut self,
         method: &str,
-        params: Value,
+        params: &Value,
     ) -> Result<T, Failure> {
         self.call(method, params, WORK_TIMEOUT)
     }
@@ -66,11 +66,11 @@ impl Client {
     fn call<T: DeserializeOwned>(
         &mut self,
         method: &str,
-        params: Value,
+        params: &Value,
         timeout: Duration,
     ) -> Result<T, Failure> {
         let response = self
-            .exchange(method, &params, timeout)
+            .exchange(method, params, timeout)
             .map_err(|error| broken(method, timeout, &error))?;
         if let Some(error) = response.error {
             return Err(error.into());
@@ -83,7 +83,12 @@ impl Client {
         })
     }
 
-    fn exchange(&mut self, method: &str, params: &Value, timeout: Duration) -> io::Result<Response> {
+    fn exchange(
+        &mut self,
+        method: &str,
+        params: &Value,
+        timeout: Duration,
+    ) -> io::Result<Response> {
         let stream = self.stream.get_mut();
         stream.set_read_timeout(Some(timeout))?;
         stream.set_write_timeout(Some(timeout))?;

@@ -26,7 +26,7 @@ use crate::failure::{exit_of, one_line};
 const MAX_CLIENTS: usize = 64;
 
 /// A client that is silent for this long is hung up on.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A client that takes no data for this long is hung up on.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -55,8 +55,9 @@ impl Server {
     pub fn bind(path: &Path) -> Result<Self> {
         match std::fs::symlink_metadata(path) {
             Ok(metadata) if metadata.file_type().is_socket() => {
-                std::fs::remove_file(path)
-                    .with_context(|| format!("cannot remove the stale socket {}", path.display()))?;
+                std::fs::remove_file(path).with_context(|| {
+                    format!("cannot remove the stale socket {}", path.display())
+                })?;
             }
             Ok(_) => anyhow::bail!("{} is in the way of the socket; remove it", path.display()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -93,7 +94,9 @@ impl Server {
                 continue;
             }
             let Ok(permit) = Arc::clone(&clients).try_acquire_owned() else {
-                tracing::warn!("more than {MAX_CLIENTS} clients at the socket; one was turned away");
+                tracing::warn!(
+                    "more than {MAX_CLIENTS} clients at the socket; one was turned away"
+                );
                 continue;
             };
             let (api, stop) = (Arc::clone(&api), stop.clone());
@@ -158,10 +161,7 @@ async fn serve_client(stream: UnixStream, api: &Api) -> io::Result<()> {
 }
 
 /// Answers one line. A notification (no id) gets no response.
-async fn respond(
-    line: &[u8],
-    api: &Api,
-) -> (Option<Response>, Option<broadcast::Receiver<Value>>) {
+async fn respond(line: &[u8], api: &Api) -> (Option<Response>, Option<broadcast::Receiver<Value>>) {
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
         Err(error) => {
@@ -193,9 +193,7 @@ async fn respond(
         Ok(Answer::BadParams(message)) => {
             Response::error(answer_id, INVALID_PARAMS, message, Some(crate::failure::Exit::Usage))
         }
-        Err(error) => {
-            Response::error(answer_id, FAILED, one_line(&error), Some(exit_of(&error)))
-        }
+        Err(error) => Response::error(answer_id, FAILED, one_line(&error), Some(exit_of(&error))),
     };
     (request.id.is_some().then_some(response), stream)
 }
@@ -215,7 +213,9 @@ async fn stream_events(
     loop {
         let params = match events.recv().await {
             Ok(event) => event,
-            Err(broadcast::error::RecvError::Lagged(n)) => serde_json::json!({"kind": "lost", "n": n}),
+            Err(broadcast::error::RecvError::Lagged(n)) => {
+                serde_json::json!({"kind": "lost", "n": n})
+            }
             Err(broadcast::error::RecvError::Closed) => return Ok(()),
         };
         let message = serde_json::json!({"jsonrpc": "2.0", "method": "event", "params": params});

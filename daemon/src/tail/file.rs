@@ -63,7 +63,7 @@ fn send(to: &Sender<Piece>, piece: Piece) -> ControlFlow<()> {
 }
 
 /// Reads what is new in one file and sends it.
-pub(super) fn read(work: Work, to: &Sender<Piece>) -> ControlFlow<()> {
+pub(super) fn read(work: &Work, to: &Sender<Piece>) -> ControlFlow<()> {
     send(to, Piece::Begin(work.known.as_ref().map(|source| source.row)))?;
     match open(&work.path) {
         Ok(opened) => {
@@ -72,7 +72,10 @@ pub(super) fn read(work: Work, to: &Sender<Piece>) -> ControlFlow<()> {
                 Ok(None) => {}
                 Ok(Some(mut reading)) => {
                     if let Err(error) = reading.run(to)? {
-                        send(to, Piece::Problem(format!("cannot read {}: {error}", path.display())))?;
+                        send(
+                            to,
+                            Piece::Problem(format!("cannot read {}: {error}", path.display())),
+                        )?;
                     }
                 }
                 Err(error) => {
@@ -86,7 +89,8 @@ pub(super) fn read(work: Work, to: &Sender<Piece>) -> ControlFlow<()> {
             }
         }
         Err(error) => {
-            let line = format!("cannot read {}: {error}; check its permissions", work.path.display());
+            let line =
+                format!("cannot read {}: {error}; check its permissions", work.path.display());
             send(to, Piece::Problem(line))?;
         }
     }
@@ -163,7 +167,7 @@ struct Reading {
 
 impl Reading {
     fn begin(
-        work: Work,
+        work: &Work,
         opened: Opened,
         to: &Sender<Piece>,
     ) -> ControlFlow<(), io::Result<Option<Self>>> {
@@ -211,7 +215,9 @@ impl Reading {
                 fresh(0)
             }
             // The unfinished line of what was is gone; the next look reads what is.
-            Continuity::Rewritten if work.accept_unfinished => return ControlFlow::Continue(Ok(None)),
+            Continuity::Rewritten if work.accept_unfinished => {
+                return ControlFlow::Continue(Ok(None));
+            }
             Continuity::Rewritten => fresh(known.checkpoint.generation + 1),
         };
         ControlFlow::Continue(Ok(Some(reading)))
@@ -238,7 +244,11 @@ impl Reading {
             };
             framer.push(&buffer[..n], |line| {
                 self.take(&line);
-                if self.events.len() >= EVENTS_PER_PIECE { self.flush(to, 0, false) } else { ControlFlow::Continue(()) }
+                if self.events.len() >= EVENTS_PER_PIECE {
+                    self.flush(to, 0, false)
+                } else {
+                    ControlFlow::Continue(())
+                }
             })?;
         }
         let mut pending = framer.pending();
@@ -302,8 +312,7 @@ impl Reading {
         };
         if self.events.is_empty() {
             let checkpoint = self.checkpoint(pending, SourceStatus::Live);
-            let piece =
-                Piece::Checkpoint { tool: self.tool, path: self.path.clone(), checkpoint };
+            let piece = Piece::Checkpoint { tool: self.tool, path: self.path.clone(), checkpoint };
             return if at_end { send(to, piece) } else { ControlFlow::Continue(()) };
         }
         let checkpoint = self.checkpoint(pending, SourceStatus::Live);
@@ -320,7 +329,9 @@ impl Reading {
         if !self.has_object && waits {
             return None;
         }
-        self.reader.identity().or_else(|| (!waits).then(|| self.reader.identity_by_name()).flatten())
+        self.reader
+            .identity()
+            .or_else(|| (!waits).then(|| self.reader.identity_by_name()).flatten())
     }
 
     /// Remembers what was seen of a file whose lines do not (yet) go into the ledger.

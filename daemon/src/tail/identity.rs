@@ -1,8 +1,9 @@
 //! Which file is which source. A path is only where a file was seen last, an inode is used again: what was read
 //! of a source is proven by hashes of its bytes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -43,17 +44,28 @@ impl Work {
     }
 }
 
-/// More candidates than this are compared with the whole list of sources, fewer one by one.
-const LOOK_UP_ONE_BY_ONE: usize = 64;
+/// How much of the roots a list of candidates covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Some files.
+    Some,
+    /// Every file that there is: a known source that is not among them is gone.
+    Everything,
+}
 
-pub(super) async fn plan(reader: &mut Reader, candidates: Vec<Candidate>) -> Result<Vec<Work>> {
+pub(super) async fn plan(
+    reader: &mut Reader,
+    candidates: Vec<Candidate>,
+    scope: Scope,
+) -> Result<Vec<Work>> {
     let mut known = Known::default();
-    if candidates.len() > LOOK_UP_ONE_BY_ONE {
+    if scope == Scope::Everything {
         known.load(reader).await?;
     }
     let mut work = Vec::new();
+    let mut new_files = HashSet::new();
     for candidate in candidates {
-        let source = match known.get(&candidate.path) {
+        let source = match known.take(&candidate.path) {
             Some(source) => source,
             None => reader.source_at(&candidate.path).await?,
         };
@@ -61,12 +73,26 @@ pub(super) async fn plan(reader: &mut Reader, candidates: Vec<Candidate>) -> Res
             Some(source) if !has_changed(&source) => {}
             Some(source) => work.push(work_for(candidate, Some(source), false)),
             None => {
-                if let Some(item) = unknown_path(reader, &known, candidate).await? {
+                let file = file_id(&candidate.path);
+                if let Some(item) = unknown_path(reader, candidate).await?
+                    && file.is_none_or(|file| new_files.insert(file))
+                {
+                    if let Some(moved) = &item.known {
+                        known.forget(&moved.path);
+                    }
                     work.push(item);
                 }
             }
         }
     }
+    work.extend(known.left().filter(has_changed).map(|source| Work {
+        tool: source.tool,
+        path: source.path.clone(),
+        below_root: String::new(),
+        known: Some(source),
+        moved: false,
+        accept_unfinished: false,
+    }));
     Ok(work)
 }
 
@@ -76,64 +102,76 @@ fn work_for(candidate: Candidate, known: Option<SourceState>, moved: bool) -> Wo
 }
 
 /// A path that the ledger does not know: a new file, a known file under a new name, or a second name of one.
-async fn unknown_path(
-    reader: &mut Reader,
-    known: &Known,
-    candidate: Candidate,
-) -> Result<Option<Work>> {
+async fn unknown_path(reader: &mut Reader, candidate: Candidate) -> Result<Option<Work>> {
     let Some(file) = file_id(&candidate.path) else {
         return Ok(Some(work_for(candidate, None, false)));
     };
-    let same_file = match known.of_file(file) {
-        Some(sources) => sources,
-        None => reader.sources_of_file(file).await?,
-    };
-    for source in same_file {
+    for source in reader.sources_of_file(file).await? {
         if file_id(&source.path) == Some(file) {
             // cases.md 34: one file under two names (symlink, bind mount, hard link) is one source.
             return Ok(None);
         }
-        let is_gone = fs::symlink_metadata(&source.path).is_err();
-        if is_gone && source.tool == candidate.tool {
+        if is_gone(&source.path) && source.tool == candidate.tool {
             // cases.md 41: moved, as to `archived_sessions`. That the inode was not merely used again is
             // checked against the hashes when the file is read.
             return Ok(Some(work_for(candidate, Some(source), true)));
         }
     }
+    if let Some(other) = other_form(&candidate.path)
+        && let Some(source) = reader.source_at(&other).await?
+    {
+        // cases.md 40: Codex packs a rollout that is idle for a week, and unpacks it to go on. It is the same
+        // source; while both forms are there the known one is read.
+        let is_packed = is_gone(&source.path);
+        return Ok(is_packed.then(|| work_for(candidate, Some(source), true)));
+    }
     Ok(Some(work_for(candidate, None, false)))
 }
 
-/// The whole list of sources, for a first scan.
-#[derive(Default)]
-struct Known {
-    by_path: Option<HashMap<PathBuf, SourceState>>,
-    by_file: HashMap<FileId, Vec<PathBuf>>,
+/// The path of a rollout's other form: packed for a plain one, plain for a packed one.
+fn other_form(path: &Path) -> Option<PathBuf> {
+    match path.extension()?.to_str()? {
+        "zst" => Some(path.with_extension("")),
+        "jsonl" => Some(path.with_extension("jsonl.zst")),
+        _ => None,
+    }
 }
+
+fn is_gone(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+}
+
+/// The whole list of sources, for a look at everything.
+#[derive(Default)]
+struct Known(Option<HashMap<PathBuf, SourceState>>);
 
 impl Known {
     async fn load(&mut self, reader: &mut Reader) -> Result<()> {
         let mut by_path = HashMap::new();
-        let by_file = &mut self.by_file;
         reader
             .sources(|source| {
-                by_file.entry(source.checkpoint.file).or_default().push(source.path.clone());
                 by_path.insert(source.path.clone(), source);
             })
             .await?;
-        self.by_path = Some(by_path);
+        self.0 = Some(by_path);
         Ok(())
     }
 
-    /// `None` if the list was not loaded; else the source at `path`, if there is one.
+    /// `None` if the list was not loaded; else the source at `path`, if there is one, which leaves the list.
     #[expect(clippy::option_option, reason = "not loaded and not there are two answers")]
-    fn get(&self, path: &Path) -> Option<Option<SourceState>> {
-        self.by_path.as_ref().map(|by_path| by_path.get(path).cloned())
+    fn take(&mut self, path: &Path) -> Option<Option<SourceState>> {
+        self.0.as_mut().map(|by_path| by_path.remove(path))
     }
 
-    fn of_file(&self, file: FileId) -> Option<Vec<SourceState>> {
-        let by_path = self.by_path.as_ref()?;
-        let paths = self.by_file.get(&file).map(Vec::as_slice).unwrap_or_default();
-        Some(paths.iter().filter_map(|path| by_path.get(path)).cloned().collect())
+    fn forget(&mut self, path: &Path) {
+        if let Some(by_path) = &mut self.0 {
+            by_path.remove(path);
+        }
+    }
+
+    /// The sources that no candidate was.
+    fn left(self) -> impl Iterator<Item = SourceState> {
+        self.0.unwrap_or_default().into_values().filter(|source| is_gone(&source.path))
     }
 }
 

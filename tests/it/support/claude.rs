@@ -102,7 +102,8 @@ impl Claude {
 
     /// A tool call with its result.
     pub fn tool(self, name: &str, input: &Value, output: &str, result: &Value) -> Self {
-        let (id, message) = (format!("toolu_{}_{}", self.session, self.n), format!("msg_t{}", self.n));
+        let (id, message) =
+            (format!("toolu_{}_{}", self.session, self.n), format!("msg_t{}", self.n));
         let call = json!({
             "id": message, "type": "message", "role": "assistant", "model": "claude-test-1",
             "content": [{"type": "tool_use", "id": id, "name": name, "input": input}],
@@ -124,8 +125,14 @@ impl Claude {
     /// Makes a commit; `hash` is what Git printed.
     pub fn commit(self, hash: &str, subject: &str) -> Self {
         let stdout = format!("[main {hash}] {subject}\n 1 file changed");
-        let input = json!({"command": format!("git commit -am '{subject}'"), "description": "Commit"});
-        self.tool("Bash", &input, &stdout, &json!({"stdout": stdout, "stderr": "", "interrupted": false}))
+        let input =
+            json!({"command": format!("git commit -am '{subject}'"), "description": "Commit"});
+        self.tool(
+            "Bash",
+            &input,
+            &stdout,
+            &json!({"stdout": stdout, "stderr": "", "interrupted": false}),
+        )
     }
 
     /// A title line, as the tool writes them without a time at any moment.
@@ -136,7 +143,9 @@ impl Claude {
 
     /// A built-in command.
     pub fn command(self, name: &str) -> Self {
-        let text = format!("<command-name>/{name}</command-name><command-message>{name}</command-message><command-args></command-args>");
+        let text = format!(
+            "<command-name>/{name}</command-name><command-message>{name}</command-message><command-args></command-args>"
+        );
         self.append("user", &json!({"message": {"role": "user", "content": text}}))
     }
 }

@@ -58,8 +58,11 @@ impl Codex {
 
     pub fn prompt(self, text: &str) -> Self {
         let content = json!([{"type": "input_text", "text": text}]);
-        self.append("response_item", &json!({"type": "message", "role": "user", "content": content}))
-            .append("event_msg", &json!({"type": "user_message", "message": text, "images": []}))
+        self.append(
+            "response_item",
+            &json!({"type": "message", "role": "user", "content": content}),
+        )
+        .append("event_msg", &json!({"type": "user_message", "message": text, "images": []}))
     }
 
     pub fn answer(self, text: &str) -> Self {
@@ -73,7 +76,8 @@ impl Codex {
     /// Patches a file.
     pub fn patch(self, path: &str) -> Self {
         let id = format!("call_{}", self.n);
-        let input = format!("*** Begin Patch\n*** Update File: {path}\n@@\n-a\n+b\n*** End Patch\n");
+        let input =
+            format!("*** Begin Patch\n*** Update File: {path}\n@@\n-a\n+b\n*** End Patch\n");
         let output = format!("Success. Updated the following files:\nM {path}\n");
         let output = json!({"output": output, "metadata": {"exit_code": 0}}).to_string();
         self.append(

@@ -164,12 +164,8 @@ impl Home {
             .append(true)
             .open(self.path("daemon.log"))
             .expect("a log");
-        let child = self
-            .daemon_command()
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("started");
+        let child =
+            self.daemon_command().stdout(Stdio::null()).stderr(log).spawn().expect("started");
         Daemon { home: self, child: Some(child) }
     }
 
@@ -323,7 +319,10 @@ pub fn signal(pid: u32, name: &str) {
 /// A time `seconds` before now, as the tools write it.
 pub fn ago(seconds: i64) -> String {
     use std::time::{SystemTime, UNIX_EPOCH};
-    #[expect(clippy::disallowed_methods, reason = "the tests stand for the tools, which ask the clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the tests stand for the tools, which ask the clock"
+    )]
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis();
     let at = i64::try_from(now).expect("fits") - seconds * 1000;
     jiff::Timestamp::from_millisecond(at)

@@ -13,42 +13,14 @@ use crate::ids::EntryId;
 
 /// Facts for which the expectation is judged wrong: end of the path, fact, reason.
 const MISJUDGED: &[(&str, &str, &str)] = &[
-    (
-        "0fae0449-64d3-4788-8622-d3a47d82c14b.jsonl",
-        "commits",
-        REBASED,
-    ),
+    ("0fae0449-64d3-4788-8622-d3a47d82c14b.jsonl", "commits", REBASED),
     ("agent-a0ad4f44468bdf20d.jsonl", "session_id", PARENT),
-    (
-        "21849da6-9912-558d-9397-c13f352b139d.jsonl",
-        "session_id",
-        STEM,
-    ),
-    (
-        "2f4df90a-7422-59c2-bab9-6d0eb72633d4.jsonl",
-        "session_id",
-        STEM,
-    ),
-    (
-        "580b0f9f-39d5-587a-80ff-646d59a58711.jsonl",
-        "session_id",
-        STEM,
-    ),
-    (
-        "6a56e11b-1d09-5905-90f4-ac6def36a654.jsonl",
-        "session_id",
-        STEM,
-    ),
-    (
-        "8c5dc068-b59a-5081-8530-f68448192d51.jsonl",
-        "session_id",
-        STEM,
-    ),
-    (
-        "cfc75602-348f-5e2b-bdc6-8c07b7606ca0.jsonl",
-        "session_id",
-        STEM,
-    ),
+    ("21849da6-9912-558d-9397-c13f352b139d.jsonl", "session_id", STEM),
+    ("2f4df90a-7422-59c2-bab9-6d0eb72633d4.jsonl", "session_id", STEM),
+    ("580b0f9f-39d5-587a-80ff-646d59a58711.jsonl", "session_id", STEM),
+    ("6a56e11b-1d09-5905-90f4-ac6def36a654.jsonl", "session_id", STEM),
+    ("8c5dc068-b59a-5081-8530-f68448192d51.jsonl", "session_id", STEM),
+    ("cfc75602-348f-5e2b-bdc6-8c07b7606ca0.jsonl", "session_id", STEM),
     (
         "cfc75602-348f-5e2b-bdc6-8c07b7606ca0.jsonl",
         "last_timestamp",
@@ -96,16 +68,11 @@ fn count(path: &str, bytes: &[u8]) -> Counted {
     for line in lines(bytes) {
         let entry = reader.read(line);
         fold.note_line(&entry);
-        if entry
-            .identity
-            .is_none_or(|identity| fold.seen.insert(identity))
-        {
+        if entry.identity.is_none_or(|identity| fold.seen.insert(identity)) {
             fold.add(&entry, of_agent, line);
         }
     }
-    fold.counted.session = reader
-        .identity_by_name()
-        .map(|i| i.session.as_str().to_owned());
+    fold.counted.session = reader.identity_by_name().map(|i| i.session.as_str().to_owned());
     fold.counted
 }
 
@@ -148,9 +115,7 @@ impl Fold {
                 }
                 Fact::Answer { message, .. } => {
                     let by_line = format!("{:?}", entry.identity);
-                    self.counted
-                        .answers
-                        .insert(message.clone().unwrap_or(by_line));
+                    self.counted.answers.insert(message.clone().unwrap_or(by_line));
                 }
                 Fact::Call(call) if self.calls.insert(call.id.clone()) => {
                     *self.counted.calls.entry(call.name.clone()).or_default() += 1;
@@ -162,9 +127,7 @@ impl Fold {
                     }
                 }
                 Fact::Result(result) if result.outcome == CallOutcome::Ok => {
-                    self.counted
-                        .files
-                        .extend(self.files.get(&result.call).cloned());
+                    self.counted.files.extend(self.files.get(&result.call).cloned());
                     if self.committing.contains(&result.call) {
                         self.counted.commits.extend(result.commits.iter().cloned());
                     }
@@ -200,21 +163,12 @@ fn differences(expected: &Value, counted: &Counted) -> Vec<(&'static str, String
         let list = expected[key].as_array().into_iter().flatten();
         list.filter_map(Value::as_str).map(str::to_owned).collect()
     };
-    let instant = |key: &str| {
-        text(key)
-            .and_then(|t| WrittenTime::parse(&t))
-            .map(|t| t.instant())
-    };
+    let instant = |key: &str| text(key).and_then(|t| WrittenTime::parse(&t)).map(|t| t.instant());
     let calls: BTreeMap<String, u64> = expected["tool_calls"]
         .as_object()
         .into_iter()
         .flatten()
-        .map(|(name, n)| {
-            (
-                super::tools::tidy(name, 100),
-                n.as_u64().unwrap_or_default(),
-            )
-        })
+        .map(|(name, n)| (super::tools::tidy(name, 100), n.as_u64().unwrap_or_default()))
         .collect();
     let heads: Vec<String> = expected["prompt_heads"]
         .as_array()
@@ -222,35 +176,19 @@ fn differences(expected: &Value, counted: &Counted) -> Vec<(&'static str, String
         .flatten()
         .filter_map(|head| head.as_str().map(|head| head.trim().to_owned()))
         .collect();
-    let counted_heads: Vec<String> = counted
-        .heads
-        .iter()
-        .map(|head| head.trim().to_owned())
-        .take(heads.len())
-        .collect();
+    let counted_heads: Vec<String> =
+        counted.heads.iter().map(|head| head.trim().to_owned()).take(heads.len()).collect();
 
     compare("session_id", &text("session_id"), &counted.session);
     compare("cwd", &text("cwd"), &counted.cwd);
     let times = || counted.times.iter().map(WrittenTime::instant);
-    compare(
-        "first_timestamp",
-        &instant("first_timestamp"),
-        &times().min(),
-    );
+    compare("first_timestamp", &instant("first_timestamp"), &times().min());
     compare("last_timestamp", &instant("last_timestamp"), &times().max());
     compare("bad_lines", &number("bad_lines"), &Some(counted.bad_lines));
-    compare(
-        "human_prompts",
-        &number("human_prompts"),
-        &Some(counted.prompts),
-    );
+    compare("human_prompts", &number("human_prompts"), &Some(counted.prompts));
     compare("prompt_heads", &heads, &counted_heads);
     let answers = u64::try_from(counted.answers.len()).ok();
-    compare(
-        "assistant_text_messages",
-        &number("assistant_text_messages"),
-        &answers,
-    );
+    compare("assistant_text_messages", &number("assistant_text_messages"), &answers);
     compare("tool_calls", &calls, &counted.calls);
     compare("files_written", &set("files_written"), &counted.files);
     compare("commits", &set("commits"), &counted.commits);
@@ -273,11 +211,7 @@ fn expectations(corpus: &Path, name: &str) -> Vec<(String, Value, Vec<u8>)> {
     all.into_iter()
         .filter_map(|(path, expected)| {
             let below = path.strip_prefix("claude/")?.to_owned();
-            Some((
-                below,
-                expected,
-                std::fs::read(corpus.join(&path)).expect("session file"),
-            ))
+            Some((below, expected, std::fs::read(corpus.join(&path)).expect("session file")))
         })
         .collect()
 }
@@ -289,19 +223,11 @@ fn check(name: &str) {
     assert!(!files.is_empty(), "{name} has no Claude files");
     let mut differing = Vec::new();
     for (path, expected, bytes) in &files {
-        let judged: BTreeSet<&str> = MISJUDGED
-            .iter()
-            .filter(|(end, ..)| path.ends_with(end))
-            .map(|j| j.1)
-            .collect();
+        let judged: BTreeSet<&str> =
+            MISJUDGED.iter().filter(|(end, ..)| path.ends_with(end)).map(|j| j.1).collect();
         let found = differences(expected, &count(path, bytes));
-        for stale in judged
-            .iter()
-            .filter(|fact| !found.iter().any(|(f, _)| f == *fact))
-        {
-            differing.push(format!(
-                "{path}: {stale}: judged as differing, but it agrees"
-            ));
+        for stale in judged.iter().filter(|fact| !found.iter().any(|(f, _)| f == *fact)) {
+            differing.push(format!("{path}: {stale}: judged as differing, but it agrees"));
         }
         for (fact, values) in found.iter().filter(|(fact, _)| !judged.contains(fact)) {
             differing.push(format!("{path}: {fact}: {values}"));
@@ -323,12 +249,7 @@ fn what_a_machine_counted_is_counted_alike_or_judged() {
 /// All session files of Claude Code in the corpus, with their paths below a root.
 fn session_files(corpus: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
-    let roots = [
-        "claude",
-        "synthetic/claude",
-        "clients/claude",
-        "clients/newest/out/claude",
-    ];
+    let roots = ["claude", "synthetic/claude", "clients/claude", "clients/newest/out/claude"];
     for root in roots.map(|root| corpus.join(root)) {
         let mut directories = vec![root.join("projects")];
         while let Some(directory) = directories.pop() {
@@ -336,10 +257,7 @@ fn session_files(corpus: &Path) -> Vec<(String, Vec<u8>)> {
                 let path = item.path();
                 if path.is_dir() {
                     directories.push(path);
-                } else if path
-                    .extension()
-                    .is_some_and(|extension| extension == "jsonl")
-                {
+                } else if path.extension().is_some_and(|extension| extension == "jsonl") {
                     let below = path.strip_prefix(&root).expect("below the root");
                     let bytes = std::fs::read(&path).expect("session file");
                     files.push((below.to_string_lossy().into_owned(), bytes));
@@ -356,10 +274,8 @@ fn every_shape_in_the_corpus_is_known() {
     let made_up = ["no type", "some-future-type", "compacted"];
     for (path, bytes) in session_files(&corpus) {
         let unknown = count(&path, &bytes).unknown;
-        let strangers: Vec<_> = unknown
-            .keys()
-            .filter(|shape| !made_up.contains(&shape.as_str()))
-            .collect();
+        let strangers: Vec<_> =
+            unknown.keys().filter(|shape| !made_up.contains(&shape.as_str())).collect();
         assert!(strangers.is_empty(), "{path}: {strangers:?}");
     }
 }
@@ -381,9 +297,6 @@ fn speed_of_reading() {
             }
         }
         let micros = start.elapsed().as_micros().max(1);
-        println!(
-            "{entries} lines, {bytes} bytes: {} MB/s",
-            bytes as u128 / micros
-        );
+        println!("{entries} lines, {bytes} bytes: {} MB/s", bytes as u128 / micros);
     }
 }

@@ -18,9 +18,7 @@ pub(super) fn head(text: &str) -> Result<Found<'_>, &'static str> {
         Ok(head) if head.shape == Shape::Object => Ok(Found { head, damage: None }),
         Ok(_) => Err("JSON that is not an object"),
         Err(_) if text.bytes().all(|byte| byte == 0) => Err("NUL bytes"),
-        Err(_) => last_of_several(text)
-            .or_else(|| salvage(text))
-            .ok_or("not JSON"),
+        Err(_) => last_of_several(text).or_else(|| salvage(text)).ok_or("not JSON"),
     }
 }
 
@@ -54,10 +52,7 @@ fn salvage(text: &str) -> Option<Found<'_>> {
         let read = match serde_json::from_str::<Head<'_>>(rest) {
             Ok(head) if is_record(&head) => {
                 let damage = format!("damaged: {start} bytes before the record passed over");
-                return Some(Found {
-                    head,
-                    damage: Some(damage),
-                });
+                return Some(Found { head, damage: Some(damage) });
             }
             Ok(_) => rest.len(),
             Err(error) => error.column(),

@@ -35,14 +35,25 @@ pub(super) fn entry(head: &Head<'_>, of_agent: bool) -> Entry {
     Entry {
         kind,
         at: written_time(head.timestamp),
-        identity: text(head.uuid)
-            .filter(|uuid| !uuid.is_empty())
-            .map(|uuid| EntryId::derive("claude-uuid", &[uuid.as_bytes()])),
+        identity: identity(head),
         copied_from: copied_from(head, stamp.as_ref()),
         stamp,
         context: context(head),
         facts,
     }
+}
+
+/// The line's identity across files: its `uuid`. Scripts and other tools write short ones (`u1`), which mean nothing
+/// outside of their session: those are one entry only if time and content are the same too, as in a copy.
+fn identity(head: &Head<'_>) -> Option<EntryId> {
+    let uuid = text(head.uuid).filter(|uuid| !uuid.is_empty())?;
+    if super::is_uuid(&uuid) {
+        return Some(EntryId::derive("claude-uuid", &[uuid.as_bytes()]));
+    }
+    let time = text(head.timestamp).unwrap_or_default();
+    let content = format!("{:?}", head.message.content);
+    let parts = [uuid.as_bytes(), time.as_bytes(), content.as_bytes()];
+    Some(EntryId::derive("claude-short-uuid", &parts))
 }
 
 /// The type of a line that is not known, as the reason names it.
@@ -88,11 +99,7 @@ fn context(head: &Head<'_>) -> Context {
 /// A string that is kept: not empty, and without NULs, at which databases cut (formats.md F10).
 fn kept(raw: Raw<'_>) -> Option<String> {
     let text = text(raw)?;
-    let text = if text.contains('\0') {
-        text.replace('\0', "")
-    } else {
-        text.into_owned()
-    };
+    let text = if text.contains('\0') { text.replace('\0', "") } else { text.into_owned() };
     (!text.is_empty()).then_some(text)
 }
 
@@ -102,9 +109,7 @@ fn user(head: &Head<'_>, side: bool, facts: &mut Vec<Fact>) -> EntryKind {
     }
     match said(head, side) {
         Said::Prompt(_) => {
-            facts.push(Fact::Prompt {
-                via: PromptVia::User,
-            });
+            facts.push(Fact::Prompt { via: PromptVia::User });
             facts.extend(scripted(head));
             EntryKind::Prompt
         }
@@ -164,11 +169,7 @@ fn tool_results(head: &Head<'_>, facts: &mut Vec<Fact>) -> bool {
         return head.tool_use_result.shape != Shape::Absent;
     }
     let unknown = ToolUseResult::default();
-    let own = if results == 1 {
-        &head.tool_use_result
-    } else {
-        &unknown
-    };
+    let own = if results == 1 { &head.tool_use_result } else { &unknown };
     for block in blocks.iter().filter(|block| is_result(block.kind)) {
         tools::result_facts(block, own, has_text(head.denial), facts);
     }
@@ -208,10 +209,7 @@ fn assistant(head: &Head<'_>, facts: &mut Vec<Fact>) -> EntryKind {
     }
     if answers {
         let id = Some(tools::id(message.id)).filter(|id| !id.is_empty());
-        facts.push(Fact::Answer {
-            message: id,
-            via: AnswerVia::Message,
-        });
+        facts.push(Fact::Answer { message: id, via: AnswerVia::Message });
     }
     let kind = match (answers, calls.first(), thinks) {
         (true, _, _) => EntryKind::Answer,
@@ -290,9 +288,7 @@ fn attachment(head: &Head<'_>, side: bool, facts: &mut Vec<Fact>) -> EntryKind {
     match text(head.attachment.kind).as_deref() {
         Some("queued_command") => match queued(head, side) {
             Said::Prompt(_) => {
-                facts.push(Fact::Prompt {
-                    via: PromptVia::Queued,
-                });
+                facts.push(Fact::Prompt { via: PromptVia::Queued });
                 facts.extend(scripted(head));
                 EntryKind::Prompt
             }
@@ -306,13 +302,7 @@ fn attachment(head: &Head<'_>, side: bool, facts: &mut Vec<Fact>) -> EntryKind {
 
 /// Who speaks in a command that was typed while the model was busy.
 fn queued(head: &Head<'_>, side: bool) -> Said {
-    let Attachment {
-        prompt,
-        mode,
-        origin,
-        meta,
-        ..
-    } = &head.attachment;
+    let Attachment { prompt, mode, origin, meta, .. } = &head.attachment;
     let is_prompt = matches!(text(*mode).as_deref(), None | Some("prompt"));
     if side || !is_prompt || is_true(*meta) || is_true(head.meta) || !is_human(origin) {
         return Said::Injected;
@@ -432,10 +422,7 @@ fn user_texts(head: &Head<'_>, texts: &mut Vec<Text>) {
 }
 
 fn output(block: &super::view::Block<'_>) -> Text {
-    Text::Output {
-        call: tools::id(block.call),
-        text: shown(tools::output(block)),
-    }
+    Text::Output { call: tools::id(block.call), text: shown(tools::output(block)) }
 }
 
 fn answer_texts(head: Head<'_>, texts: &mut Vec<Text>) {
@@ -469,9 +456,5 @@ fn answer_texts(head: Head<'_>, texts: &mut Vec<Text>) {
 
 /// Text without NULs.
 fn shown(text: String) -> String {
-    if text.contains('\0') {
-        text.replace('\0', "")
-    } else {
-        text
-    }
+    if text.contains('\0') { text.replace('\0', "") } else { text }
 }

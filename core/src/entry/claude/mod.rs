@@ -43,19 +43,12 @@ impl Reader {
     pub fn new(path: &str) -> Self {
         let (directories, name) = path.rsplit_once('/').unwrap_or(("", path));
         let stem = name.strip_suffix(".jsonl").unwrap_or(name);
-        let agent = stem
-            .strip_prefix("agent-")
-            .filter(|agent| !agent.is_empty());
+        let agent = stem.strip_prefix("agent-").filter(|agent| !agent.is_empty());
         let session = match agent {
             Some(_) => session_above_subagents(directories),
             None => is_uuid(stem).then(|| NativeId::new(stem)).flatten(),
         };
-        Self {
-            stem: stem.to_owned(),
-            agent: agent.map(str::to_owned),
-            session,
-            origin: None,
-        }
+        Self { stem: stem.to_owned(), agent: agent.map(str::to_owned), session, origin: None }
     }
 
     /// Reads the next line.
@@ -88,18 +81,14 @@ impl Reader {
         {
             self.origin = Some(from.clone());
             if text(head.forked_from.session).is_some() {
-                entry.facts.push(Fact::Fork {
-                    from: from.as_str().to_owned(),
-                });
+                entry.facts.push(Fact::Fork { from: from.as_str().to_owned() });
             }
         }
     }
 
     /// See [`super::Reader::identity`].
     pub fn identity(&self) -> Option<SourceIdentity> {
-        self.session
-            .clone()
-            .map(|session| self.with_session(session))
+        self.session.clone().map(|session| self.with_session(session))
     }
 
     /// See [`super::Reader::identity_by_name`]. The name of a subagent's file tells no session: without a line
@@ -115,16 +104,10 @@ impl Reader {
 
     fn with_session(&self, session: NativeId) -> SourceIdentity {
         let role = match &self.agent {
-            Some(agent) => Role::Subagent {
-                agent: agent.clone(),
-            },
+            Some(agent) => Role::Subagent { agent: agent.clone() },
             None => Role::Main,
         };
-        SourceIdentity {
-            session,
-            role,
-            forked_from: self.origin.clone(),
-        }
+        SourceIdentity { session, role, forked_from: self.origin.clone() }
     }
 }
 
@@ -148,7 +131,5 @@ fn is_uuid(text: &str) -> bool {
 /// See [`super::texts`].
 pub fn texts(line: &[u8]) -> Vec<Text> {
     let line = json::readable(line);
-    damage::head(&line)
-        .map(|found| lines::texts(found.head))
-        .unwrap_or_default()
+    damage::head(&line).map(|found| lines::texts(found.head)).unwrap_or_default()
 }

@@ -115,12 +115,8 @@ const BUILT_IN: &[&str] = &[
 ];
 
 /// Envelopes that stand before (or after) what a human typed, in the same text.
-const ENVELOPES: &[&str] = &[
-    "system-reminder",
-    "ide_opened_file",
-    "ide_selection",
-    "ide_diagnostics",
-];
+const ENVELOPES: &[&str] =
+    &["system-reminder", "ide_opened_file", "ide_selection", "ide_diagnostics"];
 
 /// How texts begin that are the echo of what the user did besides prompting.
 const ECHOES: &[&str] = &[
@@ -190,9 +186,7 @@ fn judge_blocks(blocks: &[Block<'_>]) -> Said {
 
 /// An interruption mark among blocks of other kinds, as it stands beside a tool's result.
 pub(super) fn is_interrupted(blocks: &[Block<'_>]) -> bool {
-    blocks
-        .iter()
-        .any(|block| text(block.text).is_some_and(|text| is_interruption(text.trim())))
+    blocks.iter().any(|block| text(block.text).is_some_and(|text| is_interruption(text.trim())))
 }
 
 fn is_interruption(text: &str) -> bool {
@@ -228,16 +222,10 @@ pub(super) fn slash_command(text: &str) -> Option<Said> {
         return None;
     }
     if BUILT_IN.contains(&name) {
-        return Some(Said::Command {
-            exit: matches!(name, "exit" | "quit"),
-        });
+        return Some(Said::Command { exit: matches!(name, "exit" | "quit") });
     }
     let args = tagged(text, "command-args").unwrap_or_default().trim();
-    Some(Said::Prompt(if args.is_empty() {
-        format!("/{name}")
-    } else {
-        format!("/{name} {args}")
-    }))
+    Some(Said::Prompt(if args.is_empty() { format!("/{name}") } else { format!("/{name} {args}") }))
 }
 
 /// The text between `<tag>` and `</tag>`.

@@ -20,24 +20,17 @@ const MAX_ID_CHARS: usize = 200;
 
 /// Text that becomes a fact: without control characters, and cut.
 pub(super) fn tidy(text: &str, max_chars: usize) -> String {
-    text.chars()
-        .filter(|c| !c.is_control())
-        .take(max_chars)
-        .collect()
+    text.chars().filter(|c| !c.is_control()).take(max_chars).collect()
 }
 
 /// The id of a call.
 pub(super) fn id(raw: Raw<'_>) -> String {
-    text(raw)
-        .map(|id| tidy(&id, MAX_ID_CHARS))
-        .unwrap_or_default()
+    text(raw).map(|id| tidy(&id, MAX_ID_CHARS)).unwrap_or_default()
 }
 
 /// The tool's name.
 pub(super) fn name(block: &Block<'_>) -> String {
-    text(block.name)
-        .map(|name| tidy(&name, MAX_NAME_CHARS))
-        .unwrap_or_default()
+    text(block.name).map(|name| tidy(&name, MAX_NAME_CHARS)).unwrap_or_default()
 }
 
 /// What a call proves before its result is known.
@@ -45,15 +38,11 @@ pub(super) fn call_facts(block: &Block<'_>, facts: &mut Vec<Fact>) {
     let name = name(block);
     let input = &block.input;
     let extra = match name.as_str() {
-        "WebFetch" => text(input.url)
-            .and_then(|url| evidence::clean_url(&url))
-            .map(Fact::Url),
+        "WebFetch" => text(input.url).and_then(|url| evidence::clean_url(&url)).map(Fact::Url),
         "ExitPlanMode" => Some(Fact::Plan),
         "AskUserQuestion" => {
             let questions = list::<&RawValue>(input.questions).len();
-            Some(Fact::Question {
-                count: u32::try_from(questions).unwrap_or(u32::MAX),
-            })
+            Some(Fact::Question { count: u32::try_from(questions).unwrap_or(u32::MAX) })
         }
         "TodoWrite" => (input.todos.is_some()).then(|| todo(input)),
         _ => None,
@@ -211,15 +200,12 @@ fn exit_status(result: &ToolUseResult<'_>, output: &str) -> Option<i32> {
 /// outputs are too long to be unescaped for a look at their first words.
 fn output_start(raw: Raw<'_>) -> &str {
     let start = match raw.map(RawValue::get) {
-        Some(json) if json.starts_with('[') => list::<Block<'_>>(raw)
-            .iter()
-            .find_map(|block| escaped(block.text)),
+        Some(json) if json.starts_with('[') => {
+            list::<Block<'_>>(raw).iter().find_map(|block| escaped(block.text))
+        }
         _ => escaped(raw),
     };
-    start
-        .unwrap_or_default()
-        .trim_start_matches(' ')
-        .trim_start_matches("\\n")
+    start.unwrap_or_default().trim_start_matches(' ').trim_start_matches("\\n")
 }
 
 /// Hashes in commit lines of the output. Only a command's output is looked at: the results of reads and

@@ -334,8 +334,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
 
 /// The content in `raw`.
 pub(super) fn content(raw: Raw<'_>) -> Content<'_> {
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
-        .unwrap_or_default()
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
 /// The inside of the string in `raw`, with its escapes.
@@ -355,12 +354,7 @@ pub(super) fn text(raw: Raw<'_>) -> Option<Cow<'_, str>> {
 
 /// `raw` is a string with something in it besides white space; cheaper than [`text`] for a long one.
 pub(super) fn has_text(raw: Raw<'_>) -> bool {
-    match escaped(raw)
-        .unwrap_or_default()
-        .trim_start()
-        .as_bytes()
-        .first()
-    {
+    match escaped(raw).unwrap_or_default().trim_start().as_bytes().first() {
         None => false,
         Some(b'\\') => text(raw).is_some_and(|text| !text.trim().is_empty()),
         Some(_) => true,
@@ -389,6 +383,5 @@ pub(super) fn count(raw: Raw<'_>) -> u64 {
 
 /// The list in `raw`; empty if it is none.
 pub(super) fn list<'a, T: Deserialize<'a>>(raw: Raw<'a>) -> Vec<T> {
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
-        .unwrap_or_default()
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }

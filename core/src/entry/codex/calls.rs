@@ -24,24 +24,14 @@ pub(super) struct Asked {
 }
 
 /// Members that hold the argument of a tool which is none of Codex's own, the most telling first.
-const TELLING: &[&str] = &[
-    "path",
-    "file_path",
-    "query",
-    "q",
-    "url",
-    "uri",
-    "pattern",
-    "task_name",
-    "name",
-];
+const TELLING: &[&str] =
+    &["path", "file_path", "query", "q", "url", "uri", "pattern", "task_name", "name"];
 
 /// Reads a `response_item` that calls a tool; `None` if `kind` is none of them.
 pub(super) fn asked(kind: &str, item: &Fields<'_>) -> Option<Asked> {
     let name = name(kind, item);
-    let id = item
-        .text("call_id")
-        .or_else(|| item.text("id").filter(|_| kind == "local_shell_call"));
+    let id =
+        item.text("call_id").or_else(|| item.text("id").filter(|_| kind == "local_shell_call"));
     let mut asked = Asked {
         call: Call {
             id: tidy(&id.unwrap_or_default(), MAX_TEXT),
@@ -123,13 +113,9 @@ impl Asked {
             "update_plan" => self.facts.push(todo(&arguments.list("plan"))),
             "request_user_input" | "request_user_input_async" => {
                 let count = arguments.list("questions").len().max(1);
-                self.facts.push(Fact::Question {
-                    count: u32::try_from(count).unwrap_or(u32::MAX),
-                });
+                self.facts.push(Fact::Question { count: u32::try_from(count).unwrap_or(u32::MAX) });
             }
-            _ => match ["command", "cmd"]
-                .iter()
-                .find_map(|member| command(arguments.raw(member)?))
+            _ => match ["command", "cmd"].iter().find_map(|member| command(arguments.raw(member)?))
             {
                 Some(command) => self.take_command(command),
                 None => self.take_telling(arguments),
@@ -153,47 +139,25 @@ impl Asked {
     fn take_patch(&mut self, patch: &str) {
         self.call.files = patch::files(patch);
         // Paths are relative to the line's working directory, which a relative one cannot be.
-        if let Some(below) = self
-            .workdir
-            .as_deref()
-            .filter(|path| !is_absolute(path) && *path != ".")
+        if let Some(below) =
+            self.workdir.as_deref().filter(|path| !is_absolute(path) && *path != ".")
         {
-            for file in self
-                .call
-                .files
-                .iter_mut()
-                .filter(|file| !is_absolute(&file.path))
-            {
+            for file in self.call.files.iter_mut().filter(|file| !is_absolute(&file.path)) {
                 file.path = format!("{}/{}", below.trim_end_matches('/'), file.path);
             }
         }
-        let paths: Vec<&str> = self
-            .call
-            .files
-            .iter()
-            .map(|file| file.path.as_str())
-            .collect();
+        let paths: Vec<&str> = self.call.files.iter().map(|file| file.path.as_str()).collect();
         self.argument = paths.join(", ");
     }
 
     fn take_web(&mut self, action: &Fields<'_>) {
         let url = action.text("url");
         if action.text("type").is_some_and(|kind| kind == "open_page") {
-            self.facts
-                .extend(url.as_deref().and_then(clean_url).map(Fact::Url));
+            self.facts.extend(url.as_deref().and_then(clean_url).map(Fact::Url));
         }
-        let first = || {
-            action
-                .list("queries")
-                .first()
-                .and_then(|query| as_text(query))
-        };
-        self.argument = action
-            .text("query")
-            .or(url)
-            .or_else(first)
-            .map(Cow::into_owned)
-            .unwrap_or_default();
+        let first = || action.list("queries").first().and_then(|query| as_text(query));
+        self.argument =
+            action.text("query").or(url).or_else(first).map(Cow::into_owned).unwrap_or_default();
     }
 
     fn take_telling(&mut self, arguments: &Fields<'_>) {
@@ -224,15 +188,8 @@ pub(super) fn command(raw: &str) -> Option<String> {
 
 /// `bash -lc`, `pwsh -NoProfile -Command`, `cmd.exe /c` and their kin.
 fn is_shell(program: &str, flags: &[Cow<'_, str>]) -> bool {
-    let name = program
-        .rsplit(['/', '\\'])
-        .next()
-        .unwrap_or(program)
-        .to_ascii_lowercase();
-    let last = flags
-        .last()
-        .map(|flag| flag.to_ascii_lowercase())
-        .unwrap_or_default();
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program).to_ascii_lowercase();
+    let last = flags.last().map(|flag| flag.to_ascii_lowercase()).unwrap_or_default();
     match name.trim_end_matches(".exe") {
         "bash" | "sh" | "zsh" | "dash" | "fish" | "ksh" => {
             last.starts_with('-') && last.ends_with('c')
@@ -257,10 +214,7 @@ fn todo(plan: &[&str]) -> Fact {
         .filter(|status| status == "completed")
         .count();
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    Fact::Todo {
-        open: count(plan.len() - done),
-        done: count(done),
-    }
+    Fact::Todo { open: count(plan.len() - done), done: count(done) }
 }
 
 #[cfg(test)]
@@ -281,32 +235,15 @@ mod tests {
     #[test]
     fn the_script_of_a_shell_is_the_command() {
         let shown = |words: serde_json::Value| command(&words.to_string());
+        assert_eq!(shown(serde_json::json!(["bash", "-lc", "ls -l"])).as_deref(), Some("ls -l"));
+        assert_eq!(shown(serde_json::json!(["/bin/zsh", "-c", "ls"])).as_deref(), Some("ls"));
         assert_eq!(
-            shown(serde_json::json!(["bash", "-lc", "ls -l"])).as_deref(),
-            Some("ls -l")
-        );
-        assert_eq!(
-            shown(serde_json::json!(["/bin/zsh", "-c", "ls"])).as_deref(),
-            Some("ls")
-        );
-        assert_eq!(
-            shown(serde_json::json!([
-                "powershell.exe",
-                "-NoProfile",
-                "-Command",
-                "dir"
-            ]))
-            .as_deref(),
+            shown(serde_json::json!(["powershell.exe", "-NoProfile", "-Command", "dir"]))
+                .as_deref(),
             Some("dir")
         );
-        assert_eq!(
-            shown(serde_json::json!(["git", "log", "-c"])).as_deref(),
-            Some("git log -c")
-        );
-        assert_eq!(
-            shown(serde_json::json!(["bash", "x.sh"])).as_deref(),
-            Some("bash x.sh")
-        );
+        assert_eq!(shown(serde_json::json!(["git", "log", "-c"])).as_deref(), Some("git log -c"));
+        assert_eq!(shown(serde_json::json!(["bash", "x.sh"])).as_deref(), Some("bash x.sh"));
         assert_eq!(shown(serde_json::json!("ls")).as_deref(), Some("ls"));
         assert_eq!(shown(serde_json::json!([])), None);
     }
@@ -315,20 +252,11 @@ mod tests {
     fn every_tool_that_runs_commands_can_commit() {
         let command = "git add . && git commit -m x";
         for (name, arguments) in [
-            (
-                "shell",
-                serde_json::json!({ "command": ["bash", "-lc", command] }),
-            ),
-            (
-                "container.exec",
-                serde_json::json!({ "command": ["git", "commit", "-m", "x"] }),
-            ),
+            ("shell", serde_json::json!({ "command": ["bash", "-lc", command] })),
+            ("container.exec", serde_json::json!({ "command": ["git", "commit", "-m", "x"] })),
             ("shell_command", serde_json::json!({ "command": command })),
             ("exec_command", serde_json::json!({ "cmd": command })),
-            (
-                "write_stdin",
-                serde_json::json!({ "session_id": 1, "chars": command }),
-            ),
+            ("write_stdin", serde_json::json!({ "session_id": 1, "chars": command })),
         ] {
             assert!(function(name, &arguments).call.commits, "{name}");
         }
@@ -338,51 +266,28 @@ mod tests {
         let action = serde_json::json!({ "type": "exec", "command": ["git", "commit"] });
         let item = serde_json::json!({ "action": action, "call_id": "c1" });
         let local = call("local_shell_call", &item);
-        assert_eq!(
-            (local.call.name.as_str(), local.call.commits),
-            ("local_shell_call", true)
-        );
-        assert!(
-            !function("shell", &serde_json::json!({ "command": ["git", "log"] }))
-                .call
-                .commits
-        );
+        assert_eq!((local.call.name.as_str(), local.call.commits), ("local_shell_call", true));
+        assert!(!function("shell", &serde_json::json!({ "command": ["git", "log"] })).call.commits);
     }
 
     #[test]
     fn a_patch_names_its_files_in_all_three_shapes() {
         let patch = "*** Begin Patch\n*** Update File: a.rs\n@@\n-a\n+b\n*** End Patch";
-        let files = vec![FileTouch {
-            path: "a.rs".to_owned(),
-            how: FileChange::Edited,
-        }];
+        let files = vec![FileTouch { path: "a.rs".to_owned(), how: FileChange::Edited }];
         let item = serde_json::json!({ "name": "apply_patch", "input": patch, "call_id": "c1" });
         assert_eq!(call("custom_tool_call", &item).call.files, files);
         assert_eq!(
-            function("apply_patch", &serde_json::json!({ "patch": patch }))
-                .call
-                .files,
+            function("apply_patch", &serde_json::json!({ "patch": patch })).call.files,
             files
         );
         assert_eq!(
-            function("apply_patch", &serde_json::json!({ "input": patch }))
-                .call
-                .files,
+            function("apply_patch", &serde_json::json!({ "input": patch })).call.files,
             files
         );
         let heredoc = format!("apply_patch <<'EOF'\n{patch}\nEOF");
-        let shell = function(
-            "shell",
-            &serde_json::json!({ "command": ["bash", "-lc", heredoc] }),
-        );
-        assert_eq!(
-            (shell.call.files, shell.argument.as_str()),
-            (files.clone(), "a.rs")
-        );
-        let words = function(
-            "shell",
-            &serde_json::json!({ "command": ["apply_patch", patch] }),
-        );
+        let shell = function("shell", &serde_json::json!({ "command": ["bash", "-lc", heredoc] }));
+        assert_eq!((shell.call.files, shell.argument.as_str()), (files.clone(), "a.rs"));
+        let words = function("shell", &serde_json::json!({ "command": ["apply_patch", patch] }));
         assert_eq!(words.call.files, files);
     }
 
@@ -391,10 +296,7 @@ mod tests {
         let patch = "*** Begin Patch\n*** Add File: a.rs\n*** Add File: /b.rs\n*** End Patch";
         let arguments = serde_json::json!({ "command": ["apply_patch", patch], "workdir": "sub/" });
         let asked = function("shell", &arguments);
-        assert_eq!(
-            (asked.argument.as_str(), asked.absolute_workdir()),
-            ("sub/a.rs, /b.rs", None)
-        );
+        assert_eq!((asked.argument.as_str(), asked.absolute_workdir()), ("sub/a.rs, /b.rs", None));
         let arguments =
             serde_json::json!({ "command": ["apply_patch", patch], "workdir": "C:\\w" });
         let asked = function("shell", &arguments);
@@ -429,15 +331,9 @@ mod tests {
     fn plans_questions_and_opened_pages_are_facts() {
         let plan =
             serde_json::json!({ "plan": [{ "status": "completed" }, { "status": "pending" }, 7] });
-        assert_eq!(
-            function("update_plan", &plan).facts,
-            [Fact::Todo { open: 2, done: 1 }]
-        );
+        assert_eq!(function("update_plan", &plan).facts, [Fact::Todo { open: 2, done: 1 }]);
         let questions = serde_json::json!({ "questions": [{}, {}] });
-        assert_eq!(
-            function("request_user_input", &questions).facts,
-            [Fact::Question { count: 2 }]
-        );
+        assert_eq!(function("request_user_input", &questions).facts, [Fact::Question { count: 2 }]);
         let action = serde_json::json!({ "type": "open_page", "url": "https://u:p@example.com/a" });
         let web = call("web_search_call", &serde_json::json!({ "action": action }));
         assert_eq!(web.facts, [Fact::Url("https://example.com/a".to_owned())]);

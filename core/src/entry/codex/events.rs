@@ -12,19 +12,16 @@ pub(super) fn event(kind: &str, payload: &Fields<'_>) -> Option<Entry> {
     Some(match kind {
         "user_message" => prompt(&prompts::in_event(payload), PromptVia::Event),
         "agent_message" => {
-            let spoken = payload
-                .text("message")
-                .is_some_and(|text| !text.trim().is_empty());
+            let spoken = payload.text("message").is_some_and(|text| !text.trim().is_empty());
             answer(spoken, None, AnswerVia::Event)
         }
         "agent_reasoning" | "agent_reasoning_raw_content" | "agent_reasoning_section_break" => {
             Entry::bare(EntryKind::Thinking)
         }
         "token_count" => with(EntryKind::Telemetry, usage(payload)),
-        "task_complete" | "turn_complete" => with(
-            EntryKind::Telemetry,
-            payload.raw("error").map(|_| Fact::ApiError),
-        ),
+        "task_complete" | "turn_complete" => {
+            with(EntryKind::Telemetry, payload.raw("error").map(|_| Fact::ApiError))
+        }
         "error" => with(EntryKind::Telemetry, [Fact::ApiError]),
         "turn_aborted" => {
             // `review_ended` and `budget_limited` are not the user's doing.
@@ -34,9 +31,7 @@ pub(super) fn event(kind: &str, payload: &Fields<'_>) -> Option<Entry> {
         }
         "context_compacted" => Entry::bare(EntryKind::Compaction),
         "thread_rolled_back" => {
-            let turns = payload
-                .integer("num_turns")
-                .and_then(|turns| u32::try_from(turns).ok());
+            let turns = payload.integer("num_turns").and_then(|turns| u32::try_from(turns).ok());
             with(EntryKind::State, turns.map(Fact::Rollback))
         }
         "patch_apply_end" => {
@@ -46,26 +41,17 @@ pub(super) fn event(kind: &str, payload: &Fields<'_>) -> Option<Entry> {
         }
         "exec_command_end" => with(EntryKind::ToolResult, committed(payload)),
         "thread_name_updated" => {
-            let named = payload
-                .text("thread_name")
-                .is_some_and(|name| !name.trim().is_empty());
-            with(
-                EntryKind::State,
-                named.then_some(Fact::Title(TitleVia::Custom)),
-            )
+            let named = payload.text("thread_name").is_some_and(|name| !name.trim().is_empty());
+            with(EntryKind::State, named.then_some(Fact::Title(TitleVia::Custom)))
         }
         "thread_settings_applied" => {
             let settings = payload.object("thread_settings");
-            settings
-                .as_ref()
-                .map_or_else(|| Entry::bare(EntryKind::State), turn_context)
+            settings.as_ref().map_or_else(|| Entry::bare(EntryKind::State), turn_context)
         }
         "sub_agent_activity" => with(EntryKind::State, subagent(payload, "agent_thread_id")),
         "collab_agent_spawn_end" => with(EntryKind::State, subagent(payload, "new_thread_id")),
         "item_completed" => {
-            return payload
-                .object("item")
-                .and_then(|item| item_completed(&item));
+            return payload.object("item").and_then(|item| item_completed(&item));
         }
         "task_started"
         | "turn_started"
@@ -108,10 +94,7 @@ fn item_completed(item: &Fields<'_>) -> Option<Entry> {
         "AgentMessage" => answer(item_text(item).is_some(), item.text("id"), AnswerVia::Item),
         "Reasoning" => Entry::bare(EntryKind::Thinking),
         "CommandExecution" => with(EntryKind::ToolResult, committed(item)),
-        "FileChange" => with(
-            EntryKind::ToolResult,
-            changed(item, is(item, "status", "completed")),
-        ),
+        "FileChange" => with(EntryKind::ToolResult, changed(item, is(item, "status", "completed"))),
         "Plan" => with(EntryKind::State, [Fact::Plan]),
         "ContextCompaction" => Entry::bare(EntryKind::Compaction),
         "HookPrompt" => Entry::bare(EntryKind::Injected),
@@ -127,28 +110,18 @@ fn item_completed(item: &Fields<'_>) -> Option<Entry> {
 /// The text of an `AgentMessage` or `Plan`.
 pub(super) fn item_text(item: &Fields<'_>) -> Option<String> {
     let blocks = item.list("content").into_iter();
-    let text: Vec<_> = blocks
-        .filter_map(|block| Fields::parse(block)?.text("text"))
-        .collect();
-    let text = if text.is_empty() {
-        item.text("text")?.into_owned()
-    } else {
-        text.join("\n")
-    };
+    let text: Vec<_> = blocks.filter_map(|block| Fields::parse(block)?.text("text")).collect();
+    let text = if text.is_empty() { item.text("text")?.into_owned() } else { text.join("\n") };
     (!text.trim().is_empty()).then_some(text)
 }
 
 /// `turn_context` and `thread_settings`: the model at work, and where.
 pub(super) fn turn_context(payload: &Fields<'_>) -> Entry {
-    let model = payload
-        .text("model")
-        .map(|model| tidy(&model, MAX_NAME))
-        .filter(|model| !model.is_empty());
+    let model =
+        payload.text("model").map(|model| tidy(&model, MAX_NAME)).filter(|model| !model.is_empty());
     let mut entry = with(EntryKind::State, model.map(Fact::Model));
-    entry.context.cwd = payload
-        .text("cwd")
-        .map(|cwd| tidy(&cwd, MAX_TEXT))
-        .filter(|cwd| !cwd.is_empty());
+    entry.context.cwd =
+        payload.text("cwd").map(|cwd| tidy(&cwd, MAX_TEXT)).filter(|cwd| !cwd.is_empty());
     entry
 }
 
@@ -159,19 +132,13 @@ fn is(fields: &Fields<'_>, name: &str, value: &str) -> bool {
 /// The running total of the thread. `info` is `null` when only the rate limits are news.
 fn usage(payload: &Fields<'_>) -> Option<Fact> {
     let total = payload.object("info")?.object("total_token_usage")?;
-    let count = |name: &str| {
-        total
-            .integer(name)
-            .and_then(|count| u64::try_from(count).ok())
-            .unwrap_or(0)
-    };
+    let count =
+        |name: &str| total.integer(name).and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
     let cache_read = count("cached_input_tokens");
     let cache_write = count("cache_write_input_tokens");
     Some(Fact::Usage(Usage {
         // Codex counts what came from the cache as input too.
-        input: count("input_tokens")
-            .saturating_sub(cache_read)
-            .saturating_sub(cache_write),
+        input: count("input_tokens").saturating_sub(cache_read).saturating_sub(cache_write),
         output: count("output_tokens"),
         cache_read,
         cache_write,
@@ -200,10 +167,7 @@ fn committed(report: &Fields<'_>) -> Vec<Fact> {
     if !commits {
         return Vec::new();
     }
-    commit_lines(&command_output(report))
-        .into_iter()
-        .map(Fact::Commit)
-        .collect()
+    commit_lines(&command_output(report)).into_iter().map(Fact::Commit).collect()
 }
 
 /// What a command printed; the same text stands there up to four times.
@@ -230,20 +194,12 @@ pub(super) fn texts(kind: &str, payload: &Fields<'_>) -> Vec<super::super::Text>
     let answered = |text: Option<String>| text.map(Text::Answer).into_iter().collect();
     match kind {
         "user_message" => spoken(prompts::in_event(payload)),
-        "agent_message" => answered(
-            payload
-                .text("message")
-                .filter(|text| !text.trim().is_empty())
-                .map(Into::into),
-        ),
+        "agent_message" => {
+            answered(payload.text("message").filter(|text| !text.trim().is_empty()).map(Into::into))
+        }
         "thread_name_updated" => {
-            let name = payload
-                .text("thread_name")
-                .map(|name| name.trim().to_owned());
-            name.filter(|name| !name.is_empty())
-                .map(Text::Title)
-                .into_iter()
-                .collect()
+            let name = payload.text("thread_name").map(|name| name.trim().to_owned());
+            name.filter(|name| !name.is_empty()).map(Text::Title).into_iter().collect()
         }
         "exec_command_end" => executed(payload, "call_id"),
         "item_completed" => {
@@ -264,20 +220,7 @@ pub(super) fn texts(kind: &str, payload: &Fields<'_>) -> Vec<super::super::Text>
 fn executed(report: &Fields<'_>, id: &str) -> Vec<super::super::Text> {
     use super::super::Text;
     let id = tidy(&report.text(id).unwrap_or_default(), MAX_TEXT);
-    let argument = report
-        .raw("command")
-        .and_then(calls::command)
-        .unwrap_or_default();
-    let output = Text::Output {
-        call: id.clone(),
-        text: command_output(report),
-    };
-    vec![
-        Text::Call {
-            id,
-            name: "exec_command".to_owned(),
-            argument,
-        },
-        output,
-    ]
+    let argument = report.raw("command").and_then(calls::command).unwrap_or_default();
+    let output = Text::Output { call: id.clone(), text: command_output(report) };
+    vec![Text::Call { id, name: "exec_command".to_owned(), argument }, output]
 }

@@ -66,8 +66,7 @@ impl<'a> Fields<'a> {
 
     /// A member that is a whole number, or one in a string.
     pub(super) fn id_number(&self, name: &str) -> Option<i64> {
-        self.integer(name)
-            .or_else(|| self.text(name)?.trim().parse().ok())
+        self.integer(name).or_else(|| self.text(name)?.trim().parse().ok())
     }
 
     /// A member that is `true`.
@@ -87,9 +86,7 @@ impl<'a> Fields<'a> {
 
     /// Names and JSON texts of all members.
     pub(super) fn members(&self) -> impl Iterator<Item = (&str, &'a str)> {
-        self.0
-            .iter()
-            .map(|(name, value)| (name.as_ref(), value.get()))
+        self.0.iter().map(|(name, value)| (name.as_ref(), value.get()))
     }
 }
 
@@ -100,9 +97,7 @@ pub(super) fn as_text(raw: &str) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(inner));
     }
     let read = |text: &str| serde_json::from_str::<String>(text).ok();
-    read(raw)
-        .or_else(|| read(&json::repair_surrogates(raw)?))
-        .map(Cow::Owned)
+    read(raw).or_else(|| read(&json::repair_surrogates(raw)?)).map(Cow::Owned)
 }
 
 /// The JSON texts of an array's elements; empty for anything else.
@@ -116,9 +111,7 @@ pub(super) fn as_list(raw: &str) -> Vec<&str> {
 
 /// A whole number, also one written with a fraction of zero (formats.md F12).
 fn as_integer(raw: &str) -> Option<i64> {
-    raw.parse()
-        .ok()
-        .or_else(|| raw.strip_suffix(".0")?.parse().ok())
+    raw.parse().ok().or_else(|| raw.strip_suffix(".0")?.parse().ok())
 }
 
 #[cfg(test)]
@@ -132,10 +125,7 @@ mod tests {
         assert_eq!(fields.text("a"), None);
         assert_eq!(fields.text("b").as_deref(), Some("x"));
         assert_eq!(fields.raw("c"), None);
-        assert_eq!(
-            fields.object("d").and_then(|inner| inner.integer("e")),
-            Some(1)
-        );
+        assert_eq!(fields.object("d").and_then(|inner| inner.integer("e")), Some(1));
         assert!(fields.object("b").is_none());
         assert_eq!(fields.list("f"), ["1", "\"y\""]);
         assert!(fields.list("d").is_empty());
@@ -165,14 +155,7 @@ mod tests {
 
     #[test]
     fn an_array_nested_deeper_than_the_stack_is_passed_over() {
-        let deep = format!(
-            "{{\"a\":{}1{},\"b\":2}}",
-            "[".repeat(100_000),
-            "]".repeat(100_000)
-        );
-        assert_eq!(
-            Fields::parse(&deep).and_then(|fields| fields.integer("b")),
-            Some(2)
-        );
+        let deep = format!("{{\"a\":{}1{},\"b\":2}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(Fields::parse(&deep).and_then(|fields| fields.integer("b")), Some(2));
     }
 }

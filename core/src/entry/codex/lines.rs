@@ -16,14 +16,8 @@ pub(super) struct Record<'a> {
 }
 
 /// How a record starts. A writer that resumes a torn file glues its first record to the torn one.
-const HEADS: &[&str] = &[
-    "{\"timestamp\"",
-    "{\"type\"",
-    "{\"ordinal\"",
-    "{\"payload\"",
-    "{\"id\"",
-    "{\"record_type\"",
-];
+const HEADS: &[&str] =
+    &["{\"timestamp\"", "{\"type\"", "{\"ordinal\"", "{\"payload\"", "{\"id\"", "{\"record_type\""];
 
 /// More starts than this are tried on no line: each try may read the rest of it.
 const MAX_TRIES: usize = 64;
@@ -37,29 +31,19 @@ pub(super) fn open<R>(
 ) -> Result<R, &'static str> {
     let text = json::clean(line);
     if let Some(fields) = Fields::parse(&text) {
-        return Ok(use_it(Record {
-            text: &text,
-            fields,
-            torn: 0,
-        }));
+        return Ok(use_it(Record { text: &text, fields, torn: 0 }));
     }
     // Lone surrogates in a member's name: elsewhere they do not hinder opening.
     if let Some(repaired) = json::repair_surrogates(&text)
         && let Some(fields) = Fields::parse(&repaired)
     {
-        return Ok(use_it(Record {
-            text: &repaired,
-            fields,
-            torn: 0,
-        }));
+        return Ok(use_it(Record { text: &repaired, fields, torn: 0 }));
     }
     if serde_json::from_str::<IgnoredAny>(&text).is_ok() {
         return Err("not a JSON object");
     }
-    for (start, _) in text
-        .rmatch_indices("{\"")
-        .filter(|(at, _)| is_head(&text, *at))
-        .take(MAX_TRIES)
+    for (start, _) in
+        text.rmatch_indices("{\"").filter(|(at, _)| is_head(&text, *at)).take(MAX_TRIES)
     {
         let Some(rest) = text.get(start..) else {
             continue;
@@ -68,23 +52,14 @@ pub(super) fn open<R>(
         if let Some(fields) = Fields::parse(rest)
             && (bare || fields.raw("payload").is_some() || fields.raw("record_type").is_some())
         {
-            return Ok(use_it(Record {
-                text: rest,
-                fields,
-                torn: start,
-            }));
+            return Ok(use_it(Record { text: rest, fields, torn: start }));
         }
     }
-    Err(if memchr::memchr(0, text.as_bytes()).is_some() {
-        "NUL bytes"
-    } else {
-        "not JSON"
-    })
+    Err(if memchr::memchr(0, text.as_bytes()).is_some() { "NUL bytes" } else { "not JSON" })
 }
 
 fn is_head(text: &str, at: usize) -> bool {
-    text.get(at..)
-        .is_some_and(|rest| HEADS.iter().any(|head| rest.starts_with(head)))
+    text.get(at..).is_some_and(|rest| HEADS.iter().any(|head| rest.starts_with(head)))
 }
 
 #[cfg(test)]
@@ -126,10 +101,7 @@ mod tests {
     #[test]
     fn what_is_no_object_is_told_apart_from_what_is_no_json() {
         assert_eq!(opened(b"[1]", false), Err("not a JSON object"));
-        assert_eq!(
-            opened(b"version https://git-lfs.github.com/spec/v1", false),
-            Err("not JSON")
-        );
+        assert_eq!(opened(b"version https://git-lfs.github.com/spec/v1", false), Err("not JSON"));
         assert_eq!(opened(b"", false), Err("not JSON"));
     }
 

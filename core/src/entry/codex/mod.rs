@@ -101,10 +101,7 @@ fn remember(list: &mut Vec<String>, id: String) {
 impl Reader {
     /// Starts at the first line of the file at `path` (below the root).
     pub fn new(path: &str) -> Self {
-        Self {
-            thread: Thread::new(path),
-            ..Self::default()
-        }
+        Self { thread: Thread::new(path), ..Self::default() }
     }
 
     /// Reads the next line.
@@ -140,16 +137,11 @@ impl Reader {
         if self.thread.is_helper() && matches!(entry.kind, EntryKind::Prompt | EntryKind::Command) {
             // The parent agent speaks here, no person.
             entry.kind = EntryKind::Injected;
-            entry
-                .facts
-                .retain(|fact| !matches!(fact, Fact::Prompt { .. } | Fact::End(_)));
+            entry.facts.retain(|fact| !matches!(fact, Fact::Prompt { .. } | Fact::End(_)));
         }
         entry.identity = self.entry_id(record.text, &entry);
         if record.torn > 0 {
-            let reason = format!(
-                "damaged: {} bytes of a torn record before this one",
-                record.torn
-            );
+            let reason = format!("damaged: {} bytes of a torn record before this one", record.torn);
             entry.facts.push(Fact::Reason(reason));
         }
         entry
@@ -174,9 +166,7 @@ impl Reader {
             Place::ExecJson(kind) => return (unknown(&format!("exec-json/{kind}")), None),
             _ => self.thread.begins_without_header(),
         }
-        let copied_from = self
-            .thread
-            .copied_from(place.turn().as_deref(), instant, ordinal);
+        let copied_from = self.thread.copied_from(place.turn().as_deref(), instant, ordinal);
         let entry = match place {
             Place::Turn(payload) => events::turn_context(payload),
             Place::Item(payload) => self.item(payload.as_ref(), &record.fields),
@@ -198,24 +188,20 @@ impl Reader {
         ordinal: Option<i64>,
     ) -> (Entry, Option<NativeId>) {
         let mut entry = Entry::bare(EntryKind::State);
-        let header = self
-            .thread
-            .header(meta, at.map(WrittenTime::instant), ordinal);
+        let header = self.thread.header(meta, at.map(WrittenTime::instant), ordinal);
         if header == Header::Foreign {
             return (entry, self.thread.origin());
         }
         let small = |text: Option<Cow<'_, str>>| {
-            text.map(|text| tidy(&text, MAX_TEXT))
-                .filter(|text| !text.is_empty())
+            text.map(|text| tidy(&text, MAX_TEXT)).filter(|text| !text.is_empty())
         };
         entry.context.cwd = small(meta.text("cwd"));
         entry.context.version = small(meta.text("cli_version"));
         entry.context.branch = meta.object("git").and_then(|git| small(git.text("branch")));
         entry.facts.extend(git(meta));
         if header == Header::First {
-            let from = self.thread.forked_from().map(|from| Fact::Fork {
-                from: from.as_str().to_owned(),
-            });
+            let from =
+                self.thread.forked_from().map(|from| Fact::Fork { from: from.as_str().to_owned() });
             entry.facts.extend(from);
             entry.facts.extend(scripted(meta));
         }
@@ -268,41 +254,26 @@ impl Reader {
         if !entry.kind.is_meaningful() && !entry.facts.iter().any(proves) {
             return None;
         }
-        let thread = entry
-            .copied_from
-            .as_ref()
-            .map_or(self.thread.own_name(), NativeId::as_str);
+        let thread = entry.copied_from.as_ref().map_or(self.thread.own_name(), NativeId::as_str);
         // Two equal lines of one thread are one entry written twice, if their times are equal too.
-        let place = if entry.at.is_none() {
-            self.lines.to_le_bytes()
-        } else {
-            [0; 8]
-        };
-        Some(EntryId::derive(
-            "codex-line",
-            &[thread.as_bytes(), text.as_bytes(), &place],
-        ))
+        let place = if entry.at.is_none() { self.lines.to_le_bytes() } else { [0; 8] };
+        Some(EntryId::derive("codex-line", &[thread.as_bytes(), text.as_bytes(), &place]))
     }
 }
 
 fn message(item: &Fields<'_>) -> Entry {
     match item.text("role").as_deref() {
         Some("user") => prompt(&prompts::in_content(item), PromptVia::Response),
-        Some("assistant") => answer(
-            events::item_text(item).is_some(),
-            item.text("id"),
-            AnswerVia::Response,
-        ),
+        Some("assistant") => {
+            answer(events::item_text(item).is_some(), item.text("id"), AnswerVia::Response)
+        }
         _ => Entry::bare(EntryKind::Injected),
     }
 }
 
 /// An entry of `kind` with `facts`.
 fn with(kind: EntryKind, facts: impl IntoIterator<Item = Fact>) -> Entry {
-    Entry {
-        facts: facts.into_iter().collect(),
-        ..Entry::bare(kind)
-    }
+    Entry { facts: facts.into_iter().collect(), ..Entry::bare(kind) }
 }
 
 fn prompt(said: &Said, via: PromptVia) -> Entry {
@@ -317,9 +288,7 @@ fn answer(spoken: bool, message: Option<Cow<'_, str>>, via: AnswerVia) -> Entry 
     if !spoken {
         return Entry::bare(EntryKind::State);
     }
-    let message = message
-        .map(|id| tidy(&id, MAX_NAME))
-        .filter(|id| !id.is_empty());
+    let message = message.map(|id| tidy(&id, MAX_NAME)).filter(|id| !id.is_empty());
     with(EntryKind::Answer, [Fact::Answer { message, via }])
 }
 
@@ -332,9 +301,7 @@ fn result(call: String, output: &Output) -> Entry {
     });
     let mut entry = with(EntryKind::ToolResult, [fact]);
     if output.outcome == CallOutcome::Ok {
-        entry
-            .facts
-            .extend(spawned(&output.text).map(|agent| Fact::Subagent { agent }));
+        entry.facts.extend(spawned(&output.text).map(|agent| Fact::Subagent { agent }));
     }
     entry
 }
@@ -352,18 +319,12 @@ fn spawned(output: &str) -> Option<String> {
 fn git(header: &Fields<'_>) -> Option<Fact> {
     let git = header.object("git")?;
     let small = |name: &str| {
-        git.text(name)
-            .map(|text| tidy(&text, MAX_TEXT))
-            .filter(|text| !text.is_empty())
+        git.text(name).map(|text| tidy(&text, MAX_TEXT)).filter(|text| !text.is_empty())
     };
     let (head, branch) = (small("commit_hash"), small("branch"));
     let remote = small("repository_url").map(|remote| clean_remote(&remote));
     let any = head.is_some() || branch.is_some() || remote.is_some();
-    any.then_some(Fact::Git {
-        head,
-        branch,
-        remote,
-    })
+    any.then_some(Fact::Git { head, branch, remote })
 }
 
 /// `codex exec` and what is built on it.
@@ -377,9 +338,7 @@ fn scripted(meta: &Fields<'_>) -> Option<Fact> {
 fn time(fields: &Fields<'_>) -> Option<WrittenTime> {
     match fields.text("timestamp") {
         Some(text) => WrittenTime::parse(&text),
-        None => fields
-            .integer("timestamp")
-            .and_then(WrittenTime::from_number),
+        None => fields.integer("timestamp").and_then(WrittenTime::from_number),
     }
 }
 
@@ -390,12 +349,7 @@ fn unknown(shape: &str) -> Entry {
 
 /// A foreign text as it may be kept: no control characters, no blanks around it, at most `max` characters.
 fn tidy(text: &str, max: usize) -> String {
-    let plain: String = text
-        .trim()
-        .chars()
-        .filter(|c| !c.is_control())
-        .take(max)
-        .collect();
+    let plain: String = text.trim().chars().filter(|c| !c.is_control()).take(max).collect();
     plain.trim_end().to_owned()
 }
 
@@ -424,18 +378,12 @@ fn item_texts(item: &Fields<'_>) -> Vec<Text> {
                 Said::Human(text) if !text.is_empty() => vec![Text::Prompt(text)],
                 _ => Vec::new(),
             },
-            Some("assistant") => events::item_text(item)
-                .map(Text::Answer)
-                .into_iter()
-                .collect(),
+            Some("assistant") => events::item_text(item).map(Text::Answer).into_iter().collect(),
             _ => Vec::new(),
         },
         "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
             let call = tidy(&item.text("call_id").unwrap_or_default(), MAX_TEXT);
-            vec![Text::Output {
-                call,
-                text: outputs::output(item.raw("output")).text,
-            }]
+            vec![Text::Output { call, text: outputs::output(item.raw("output")).text }]
         }
         _ => Vec::new(),
     }

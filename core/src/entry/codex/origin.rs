@@ -60,10 +60,7 @@ impl Thread {
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
         let name = name.strip_suffix(".zst").unwrap_or(name);
         let stem = name.strip_suffix(".jsonl").unwrap_or(name);
-        Self {
-            stem: stem.to_owned(),
-            ..Self::default()
-        }
+        Self { stem: stem.to_owned(), ..Self::default() }
     }
 
     /// The thread's own id, or the name that stands for it.
@@ -73,10 +70,7 @@ impl Thread {
 
     /// The id of a subagent.
     pub(super) fn agent(&self) -> Option<String> {
-        self.works_for
-            .as_ref()
-            .and(self.id.as_ref())
-            .map(|id| id.as_str().to_owned())
+        self.works_for.as_ref().and(self.id.as_ref()).map(|id| id.as_str().to_owned())
     }
 
     /// No person speaks here: a subagent, or a thread that the tool runs for itself.
@@ -93,30 +87,17 @@ impl Thread {
     pub(super) fn identity(&self) -> Option<SourceIdentity> {
         let id = self.id.clone()?;
         let (session, role) = match &self.works_for {
-            Some(session) => (
-                session.clone(),
-                Role::Subagent {
-                    agent: id.as_str().to_owned(),
-                },
-            ),
+            Some(session) => (session.clone(), Role::Subagent { agent: id.as_str().to_owned() }),
             None if self.machine => (id, Role::Machine),
             None => (id, Role::Main),
         };
-        Some(SourceIdentity {
-            session,
-            role,
-            forked_from: self.forked_from().cloned(),
-        })
+        Some(SourceIdentity { session, role, forked_from: self.forked_from().cloned() })
     }
 
     /// See [`super::super::Reader::identity_by_name`].
     pub(super) fn identity_by_name(&self) -> Option<SourceIdentity> {
         let session = uuid_in(&self.stem).or_else(|| NativeId::new(&self.stem))?;
-        Some(SourceIdentity {
-            session,
-            role: Role::Main,
-            forked_from: None,
-        })
+        Some(SourceIdentity { session, role: Role::Main, forked_from: None })
     }
 
     /// A record that is no header came: if none came before it, the file's name tells the thread.
@@ -172,13 +153,8 @@ impl Thread {
         let thread_source = meta.text("thread_source");
         let thread_source = thread_source.as_deref().unwrap_or_default();
         let helper = subagent.is_some()
-            || source
-                .as_ref()
-                .is_some_and(|source| source.raw("internal").is_some())
-            || matches!(
-                thread_source,
-                "subagent" | "guardian_review" | "memory_consolidation"
-            );
+            || source.as_ref().is_some_and(|source| source.raw("internal").is_some())
+            || matches!(thread_source, "subagent" | "guardian_review" | "memory_consolidation");
         self.forked_from = native("forked_from_id").filter(|from| *from != id);
         if helper {
             let spawned_by = || {
@@ -213,10 +189,7 @@ impl Thread {
         ordinal: Option<i64>,
     ) -> Option<NativeId> {
         let own = self.id.as_ref()?;
-        self.copies
-            .covers(own, turn, at, ordinal)
-            .then(|| self.copies.origin.clone())
-            .flatten()
+        self.copies.covers(own, turn, at, ordinal).then(|| self.copies.origin.clone()).flatten()
     }
 
     /// The thread whose history follows a foreign header.
@@ -229,11 +202,7 @@ impl Copies {
     /// Another thread's header: its history begins.
     fn second(&mut self, id: &NativeId, at: Option<Timestamp>, ordinal: Option<i64>) {
         self.origin.get_or_insert_with(|| id.clone());
-        if self
-            .below
-            .zip(ordinal)
-            .is_some_and(|(below, ordinal)| ordinal < below)
-        {
+        if self.below.zip(ordinal).is_some_and(|(below, ordinal)| ordinal < below) {
             self.by_ordinal = true;
         } else if !self.over {
             self.burst = at.map(Timestamp::as_microsecond).or(self.burst);
@@ -258,11 +227,7 @@ impl Copies {
         // A turn that began before the thread did is another thread's, however late its line was copied.
         if let Some((began, created)) = turn.and_then(creation).zip(creation(own.as_str())) {
             self.over |= began >= created;
-            self.burst = if self.over {
-                None
-            } else {
-                at.or(self.burst).or(Some(0))
-            };
+            self.burst = if self.over { None } else { at.or(self.burst).or(Some(0)) };
             return !self.over;
         }
         let Some(last) = self.burst else { return false };
@@ -287,9 +252,7 @@ fn uuid_in(stem: &str) -> Option<NativeId> {
         .windows(UUID_LENGTH)
         .enumerate()
         .find(|(at, window)| {
-            let before = at
-                .checked_sub(1)
-                .and_then(|before| stem.as_bytes().get(before));
+            let before = at.checked_sub(1).and_then(|before| stem.as_bytes().get(before));
             is_uuid(window) && !before.is_some_and(u8::is_ascii_alphanumeric)
         })
         .and_then(|(at, _)| NativeId::new(&stem.get(at..at + UUID_LENGTH)?.to_ascii_lowercase()))

@@ -37,31 +37,20 @@ fn role(meta: &serde_json::Value) -> (String, Role) {
 }
 
 fn subagent() -> Role {
-    Role::Subagent {
-        agent: OWN.to_owned(),
-    }
+    Role::Subagent { agent: OWN.to_owned() }
 }
 
 #[test]
 fn the_first_header_names_the_thread_and_no_later_one_does() {
     let mut thread = thread(&serde_json::json!({ "id": OWN, "source": "cli" }));
-    assert_eq!(
-        header(&mut thread, &serde_json::json!({ "id": OWN }), 10, None),
-        Header::Again
-    );
+    assert_eq!(header(&mut thread, &serde_json::json!({ "id": OWN }), 10, None), Header::Again);
     assert_eq!(
         header(&mut thread, &serde_json::json!({ "id": PARENT }), 20, None),
         Header::Foreign
     );
     let identity = thread.identity().expect("a header was read");
-    assert_eq!(
-        (identity.session.as_str(), identity.role),
-        (OWN, Role::Main)
-    );
-    assert_eq!(
-        identity.forked_from.as_ref().map(NativeId::as_str),
-        Some(PARENT)
-    );
+    assert_eq!((identity.session.as_str(), identity.role), (OWN, Role::Main));
+    assert_eq!(identity.forked_from.as_ref().map(NativeId::as_str), Some(PARENT));
 }
 
 #[test]
@@ -86,10 +75,7 @@ fn a_name_without_an_id_is_the_last_resort() {
     thread.begins_without_header();
     assert_eq!(thread.identity(), None);
     assert_eq!(
-        thread
-            .identity_by_name()
-            .map(|it| it.session.to_string())
-            .as_deref(),
+        thread.identity_by_name().map(|it| it.session.to_string()).as_deref(),
         Some("copy of")
     );
 }
@@ -109,11 +95,7 @@ fn a_subagent_belongs_to_the_root_of_its_tree() {
     let meta =
         serde_json::json!({ "id": OWN, "thread_source": "subagent", "forked_from_id": PARENT });
     assert_eq!(role(&meta), (PARENT.to_owned(), subagent()));
-    assert_eq!(
-        thread(&meta).forked_from(),
-        None,
-        "a subagent is no fork of the user's"
-    );
+    assert_eq!(thread(&meta).forked_from(), None, "a subagent is no fork of the user's");
 }
 
 #[test]
@@ -142,10 +124,7 @@ fn lines_below_the_start_of_a_subagents_own_history_are_copies() {
         "id": OWN, "session_id": PARENT, "parent_thread_id": PARENT, "thread_source": "subagent",
         "subagent_history_start_ordinal": 3,
     }));
-    assert_eq!(
-        thread.copied_from(None, at(0), Some(2)),
-        NativeId::new(PARENT)
-    );
+    assert_eq!(thread.copied_from(None, at(0), Some(2)), NativeId::new(PARENT));
     assert_eq!(thread.copied_from(None, at(0), Some(3)), None);
 }
 
@@ -159,10 +138,7 @@ fn a_fork_that_only_refers_to_its_origin_holds_no_copies() {
         header(&mut with, &serde_json::json!({ "id": PARENT }), 1, Some(1)),
         Header::Foreign
     );
-    assert_eq!(
-        with.copied_from(None, at(900_000), Some(60)),
-        NativeId::new(PARENT)
-    );
+    assert_eq!(with.copied_from(None, at(900_000), Some(60)), NativeId::new(PARENT));
     assert_eq!(with.copied_from(None, at(900_000), Some(61)), None);
 }
 
@@ -170,21 +146,13 @@ fn a_fork_that_only_refers_to_its_origin_holds_no_copies() {
 fn history_after_a_foreign_header_lasts_until_the_first_pause() {
     let mut thread = thread(&serde_json::json!({ "id": OWN, "forked_from_id": PARENT }));
     assert!(!is_copy(&mut thread, None, 100));
-    header(
-        &mut thread,
-        &serde_json::json!({ "id": PARENT }),
-        6_000,
-        None,
-    );
+    header(&mut thread, &serde_json::json!({ "id": PARENT }), 6_000, None);
     assert!(is_copy(&mut thread, None, 6_001));
     // A long history takes more than a second to copy, but without pauses.
     assert!(is_copy(&mut thread, None, 6_900));
     assert!(is_copy(&mut thread, None, 7_800));
     assert!(!is_copy(&mut thread, None, 9_000));
-    assert!(
-        !is_copy(&mut thread, None, 9_001),
-        "the pause ends it for good"
-    );
+    assert!(!is_copy(&mut thread, None, 9_001), "the pause ends it for good");
 }
 
 #[test]

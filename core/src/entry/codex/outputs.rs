@@ -74,10 +74,7 @@ pub(super) fn output(raw: Option<&str>) -> Output {
 fn from_blocks(blocks: &[&str]) -> Output {
     let mut text = String::new();
     let mut exits = Vec::new();
-    for block in blocks
-        .iter()
-        .filter_map(|block| Fields::parse(block)?.text("text"))
-    {
+    for block in blocks.iter().filter_map(|block| Fields::parse(block)?.text("text")) {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
@@ -103,31 +100,15 @@ fn from_blocks(blocks: &[&str]) -> Output {
 fn from_text(text: Cow<'_, str>) -> Output {
     if let Some((inner, exit)) = framed_json(&text) {
         let outcome = by_status(exit, by_words(&inner));
-        return Output {
-            outcome,
-            exit,
-            text: inner,
-            session: None,
-        };
+        return Output { outcome, exit, text: inner, session: None };
     }
-    if [
-        "Exit code:",
-        "Chunk ID:",
-        "Wall time",
-        "Process ",
-        "Script ",
-    ]
-    .iter()
-    .any(|x| text.starts_with(x))
+    if ["Exit code:", "Chunk ID:", "Wall time", "Process ", "Script "]
+        .iter()
+        .any(|x| text.starts_with(x))
     {
         return from_frame(&text);
     }
-    Output {
-        outcome: by_words(&text),
-        exit: None,
-        text: text.into_owned(),
-        session: None,
-    }
+    Output { outcome: by_words(&text), exit: None, text: text.into_owned(), session: None }
 }
 
 /// `{"output":"…","metadata":{"exit_code":0}}`, or code mode's `{"chunk_id":…,"exit_code":0,"output":"…"}`.
@@ -161,10 +142,8 @@ fn from_frame(text: &str) -> Output {
             body = rest;
             break;
         }
-        let number = |start: &str| {
-            line.strip_prefix(start)
-                .and_then(|number| number.trim().parse().ok())
-        };
+        let number =
+            |start: &str| line.strip_prefix(start).and_then(|number| number.trim().parse().ok());
         if let Some(status) = number("Exit code:").or_else(|| number("Process exited with code ")) {
             exit = Some(status);
         } else if let Some(id) = line.strip_prefix("Process running with session ID ") {
@@ -183,12 +162,7 @@ fn from_frame(text: &str) -> Output {
         None if failed => CallOutcome::Failed,
         None => by_words(body),
     };
-    Output {
-        outcome,
-        exit,
-        text: body.to_owned(),
-        session,
-    }
+    Output { outcome, exit, text: body.to_owned(), session }
 }
 
 fn by_status(exit: Option<i32>, otherwise: CallOutcome) -> CallOutcome {
@@ -239,10 +213,7 @@ mod tests {
             read(r#"{"output":"done\n","metadata":{"exit_code":0,"duration_seconds":0.3}}"#),
             ok
         );
-        assert_eq!(
-            read("Exit code: 0\nWall time: 0 seconds\nOutput:\ndone\n"),
-            ok
-        );
+        assert_eq!(read("Exit code: 0\nWall time: 0 seconds\nOutput:\ndone\n"), ok);
         assert_eq!(
             read(
                 "Chunk ID: 2238c8\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\ndone\n"
@@ -254,10 +225,7 @@ mod tests {
             read("Exit code: 3\nWall time: 0 seconds\nTotal output lines: 1\nOutput:\nboom"),
             failed
         );
-        assert_eq!(
-            read(r#"{"output":"boom","metadata":{"exit_code":3}}"#),
-            failed
-        );
+        assert_eq!(read(r#"{"output":"boom","metadata":{"exit_code":3}}"#), failed);
     }
 
     #[test]
@@ -294,24 +262,15 @@ mod tests {
             assert_eq!(read(text).0, CallOutcome::Failed, "{text}");
         }
         assert_eq!(read("exec command rejected by user").0, CallOutcome::Denied);
-        assert_eq!(
-            read("patch rejected: writing outside of the project").0,
-            CallOutcome::Denied
-        );
-        assert_eq!(
-            read("Success. Updated the following files:\nM a.rs").0,
-            CallOutcome::Ok
-        );
+        assert_eq!(read("patch rejected: writing outside of the project").0, CallOutcome::Denied);
+        assert_eq!(read("Success. Updated the following files:\nM a.rs").0, CallOutcome::Ok);
         assert_eq!(read("").0, CallOutcome::Ok);
     }
 
     #[test]
     fn objects_and_lists_of_blocks_are_read() {
         let old = output(Some(r#"{"content":"no such file","success":false}"#));
-        assert_eq!(
-            (old.outcome, old.text.as_str()),
-            (CallOutcome::Failed, "no such file")
-        );
+        assert_eq!((old.outcome, old.text.as_str()), (CallOutcome::Failed, "no such file"));
         let blocks = r#"[{"type":"input_text","text":"Script completed\nWall time 1.1 seconds\nOutput:\n"},
             {"type":"input_text","text":"{\"chunk_id\":\"x\",\"exit_code\":1,\"output\":\"one\\ntwo\"}"},
             {"type":"input_image","image_url":"data:"}]"#;

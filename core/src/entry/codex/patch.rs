@@ -16,9 +16,8 @@ pub(super) fn files(text: &str) -> Vec<FileTouch> {
     let mut files: Vec<FileTouch> = Vec::new();
     let mut inside = false;
     for line in text.lines() {
-        let Some(header) = line
-            .trim_start_matches(|c: char| c.is_whitespace())
-            .strip_prefix("*** ")
+        let Some(header) =
+            line.trim_start_matches(|c: char| c.is_whitespace()).strip_prefix("*** ")
         else {
             // `apply_patch "*** Begin Patch` on one line.
             inside |= line.contains("*** Begin Patch");
@@ -88,10 +87,7 @@ mod tests {
     use super::*;
 
     fn shown(files: &[FileTouch]) -> Vec<String> {
-        files
-            .iter()
-            .map(|file| format!("{:?} {}", file.how, file.path))
-            .collect()
+        files.iter().map(|file| format!("{:?} {}", file.how, file.path)).collect()
     }
 
     #[test]
@@ -101,13 +97,7 @@ mod tests {
                      *** Add File: after.rs";
         assert_eq!(
             shown(&files(patch)),
-            [
-                "Written a b.rs",
-                "Edited c.rs",
-                "Deleted d.rs",
-                "Deleted old.rs",
-                "Written new.rs"
-            ]
+            ["Written a b.rs", "Edited c.rs", "Deleted d.rs", "Deleted old.rs", "Written new.rs"]
         );
     }
 
@@ -132,13 +122,7 @@ mod tests {
         let fields = Fields::parse(object).expect("object");
         assert_eq!(
             shown(&changes(&fields)),
-            [
-                "Written /p/a",
-                "Deleted /p/b",
-                "Written /p/c",
-                "Edited /p/d",
-                "Deleted /p/e"
-            ]
+            ["Written /p/a", "Deleted /p/b", "Written /p/c", "Edited /p/d", "Deleted /p/e"]
         );
     }
 }

@@ -38,10 +38,7 @@ impl<'a> Place<'a> {
                 Self::BareHeader
             }
             "error" => Self::ExecJson(kind.into_owned()),
-            _ if ["thread.", "turn.", "item."]
-                .iter()
-                .any(|start| kind.starts_with(start)) =>
-            {
+            _ if ["thread.", "turn.", "item."].iter().any(|start| kind.starts_with(start)) => {
                 Self::ExecJson(kind.into_owned())
             }
             _ if is_item(&kind) => Self::Item(None),
@@ -109,10 +106,7 @@ fn is_item(kind: &str) -> bool {
 pub(super) fn shape(kind: &str, payload: Option<&Fields<'_>>) -> String {
     let mut shape = kind.to_owned();
     let item = payload.and_then(|payload| payload.object("item")?.text("type"));
-    for part in [payload.and_then(|payload| payload.text("type")), item]
-        .into_iter()
-        .flatten()
-    {
+    for part in [payload.and_then(|payload| payload.text("type")), item].into_iter().flatten() {
         shape.push('/');
         shape.push_str(&part);
     }

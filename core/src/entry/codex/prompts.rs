@@ -57,9 +57,7 @@ pub(super) fn in_event(payload: &Fields<'_>) -> Said {
         return Said::Injected;
     }
     let text = payload.text("message").unwrap_or_default();
-    let pictures = ["images", "local_images"]
-        .iter()
-        .any(|name| !payload.list(name).is_empty());
+    let pictures = ["images", "local_images"].iter().any(|name| !payload.list(name).is_empty());
     judge(&text, pictures)
 }
 
@@ -84,10 +82,7 @@ pub(super) fn in_content(message: &Fields<'_>) -> Said {
         let Some(block) = Fields::parse(block) else {
             continue;
         };
-        if matches!(
-            block.text("type").as_deref(),
-            Some("input_image" | "image" | "local_image")
-        ) {
+        if matches!(block.text("type").as_deref(), Some("input_image" | "image" | "local_image")) {
             pictures = true;
         } else if let Some(text) = block.text("text")
             && !is_injected(&text)
@@ -138,12 +133,7 @@ pub(super) fn environment_cwd(message: &Fields<'_>) -> Option<String> {
             return None;
         }
         let tagged = || Some(text.split_once("<cwd>")?.1.split_once("</cwd>")?.0);
-        let oldest = || {
-            text.split_once("Current working directory: ")?
-                .1
-                .lines()
-                .next()
-        };
+        let oldest = || text.split_once("Current working directory: ")?.1.lines().next();
         let cwd = tagged().or_else(oldest)?.trim();
         (!cwd.is_empty()).then(|| cwd.to_owned())
     })
@@ -168,14 +158,8 @@ mod tests {
     #[test]
     fn a_plain_prompt_is_a_persons() {
         assert_eq!(event(r#"{"message":" fix it\n"}"#), human("fix it"));
-        assert_eq!(
-            event(r#"{"message":"fix it","kind":"plain"}"#),
-            human("fix it")
-        );
-        assert_eq!(
-            content(r#"{"content":[{"type":"text","text":"fix it"}]}"#),
-            human("fix it")
-        );
+        assert_eq!(event(r#"{"message":"fix it","kind":"plain"}"#), human("fix it"));
+        assert_eq!(content(r#"{"content":[{"type":"text","text":"fix it"}]}"#), human("fix it"));
     }
 
     #[test]
@@ -184,10 +168,7 @@ mod tests {
             let json = serde_json::json!({ "message": format!("\n{start} and more") }).to_string();
             assert_eq!(event(&json), Said::Injected, "{start}");
         }
-        assert_eq!(
-            event(r#"{"message":"x","kind":"environment_context"}"#),
-            Said::Injected
-        );
+        assert_eq!(event(r#"{"message":"x","kind":"environment_context"}"#), Said::Injected);
         assert_eq!(event(r#"{"message":""}"#), Said::Injected);
         assert_eq!(event("{}"), Said::Injected);
     }
@@ -201,20 +182,14 @@ mod tests {
         let json = serde_json::json!({ "message": "\n# Files mentioned by the user:\n## My request for Codex:\n" });
         assert_eq!(event(&json.to_string()), Said::Injected);
         let own = "What does `## My request for Codex:` mean?";
-        assert_eq!(
-            event(&serde_json::json!({ "message": own }).to_string()),
-            human(own)
-        );
+        assert_eq!(event(&serde_json::json!({ "message": own }).to_string()), human(own));
     }
 
     #[test]
     fn leaving_is_a_command() {
         assert_eq!(event(r#"{"message":"/exit"}"#), Said::Exit);
         assert_eq!(event(r#"{"message":" /quit "}"#), Said::Exit);
-        assert_eq!(
-            event(r#"{"message":"/exit the loop"}"#),
-            human("/exit the loop")
-        );
+        assert_eq!(event(r#"{"message":"/exit the loop"}"#), human("/exit the loop"));
     }
 
     #[test]
@@ -253,10 +228,7 @@ mod tests {
                 .to_string();
             environment_cwd(&Fields::parse(&json).expect("object"))
         };
-        assert_eq!(
-            cwd("<environment_context>\n  <cwd>/w/p</cwd>").as_deref(),
-            Some("/w/p")
-        );
+        assert_eq!(cwd("<environment_context>\n  <cwd>/w/p</cwd>").as_deref(), Some("/w/p"));
         assert_eq!(
             cwd("<environment_context>\nCurrent working directory: /w/p\nApproval policy: x")
                 .as_deref(),

@@ -60,9 +60,7 @@ fn a_prompt_is_told_by_each_of_its_mirrors() {
     let prompt = |via| (EntryKind::Prompt, vec![Fact::Prompt { via }]);
     let of = |entry: Entry| (entry.kind, entry.facts);
     assert_eq!(
-        of(event(
-            &json!({ "type": "user_message", "message": "fix it" })
-        )),
+        of(event(&json!({ "type": "user_message", "message": "fix it" }))),
         prompt(PromptVia::Event)
     );
     let content = json!([{ "type": "text", "text": "fix it" }]);
@@ -76,25 +74,14 @@ fn a_prompt_is_told_by_each_of_its_mirrors() {
 #[test]
 fn an_answer_is_told_by_each_of_its_mirrors() {
     let answer = |message: Option<&str>, via| {
-        (
-            EntryKind::Answer,
-            vec![Fact::Answer {
-                message: message.map(str::to_owned),
-                via,
-            }],
-        )
+        (EntryKind::Answer, vec![Fact::Answer { message: message.map(str::to_owned), via }])
     };
     let of = |entry: Entry| (entry.kind, entry.facts);
     let message = json!({ "type": "message", "id": "m1", "role": "assistant",
         "content": [{ "type": "output_text", "text": "done" }] });
+    assert_eq!(of(response(&message)), answer(Some("m1"), AnswerVia::Response));
     assert_eq!(
-        of(response(&message)),
-        answer(Some("m1"), AnswerVia::Response)
-    );
-    assert_eq!(
-        of(event(
-            &json!({ "type": "agent_message", "message": "done" })
-        )),
+        of(event(&json!({ "type": "agent_message", "message": "done" }))),
         answer(None, AnswerVia::Event)
     );
     let content = json!([{ "type": "Text", "text": "done" }]);
@@ -106,38 +93,24 @@ fn an_answer_is_told_by_each_of_its_mirrors() {
 
 #[test]
 fn what_the_program_says_is_no_prompt() {
-    assert_eq!(
-        response(&user("<environment_context>x")).kind,
-        EntryKind::Injected
-    );
+    assert_eq!(response(&user("<environment_context>x")).kind, EntryKind::Injected);
     let developer = json!({ "type": "message", "role": "developer", "content": [{ "text": "x" }] });
     assert_eq!(response(&developer).kind, EntryKind::Injected);
     let exit = event(&json!({ "type": "user_message", "message": "/exit" }));
-    assert_eq!(
-        (exit.kind, exit.facts),
-        (EntryKind::Command, vec![Fact::End(EndMark::Exit)])
-    );
+    assert_eq!((exit.kind, exit.facts), (EntryKind::Command, vec![Fact::End(EndMark::Exit)]));
 }
 
 #[test]
 fn nobody_prompts_in_a_subagents_thread() {
     let mut reader = Reader::new(NAME);
-    let first = reader.read(&meta(
-        &json!({ "thread_source": "subagent", "parent_thread_id": PARENT }),
-    ));
+    let first =
+        reader.read(&meta(&json!({ "thread_source": "subagent", "parent_thread_id": PARENT })));
     assert_eq!(first.context.agent.as_deref(), Some(OWN));
-    let task = reader.read(&line(
-        "event_msg",
-        &json!({ "type": "user_message", "message": "look" }),
-    ));
-    assert_eq!(
-        (task.kind, task.facts, task.identity),
-        (EntryKind::Injected, vec![], None)
-    );
-    let exit = reader.read(&line(
-        "event_msg",
-        &json!({ "type": "user_message", "message": "/exit" }),
-    ));
+    let task =
+        reader.read(&line("event_msg", &json!({ "type": "user_message", "message": "look" })));
+    assert_eq!((task.kind, task.facts, task.identity), (EntryKind::Injected, vec![], None));
+    let exit =
+        reader.read(&line("event_msg", &json!({ "type": "user_message", "message": "/exit" })));
     assert_eq!((exit.kind, exit.facts), (EntryKind::Injected, vec![]));
     assert_eq!(reader.read(b"broken").context.agent.as_deref(), Some(OWN));
 }
@@ -146,9 +119,8 @@ fn nobody_prompts_in_a_subagents_thread() {
 fn a_header_gives_place_version_git_and_origin() {
     let mut reader = Reader::new(NAME);
     let git = json!({ "commit_hash": "abc", "branch": "main", "repository_url": "https://t@example.com/o/r" });
-    let entry = reader.read(&meta(
-        &json!({ "git": git, "forked_from_id": PARENT, "source": "exec" }),
-    ));
+    let entry =
+        reader.read(&meta(&json!({ "git": git, "forked_from_id": PARENT, "source": "exec" })));
     assert_eq!(entry.kind, EntryKind::State);
     assert_eq!(entry.context.cwd.as_deref(), Some("/w/p"));
     assert_eq!(entry.context.branch.as_deref(), Some("main"));
@@ -162,9 +134,7 @@ fn a_header_gives_place_version_git_and_origin() {
                 branch: text("main"),
                 remote: text("https://example.com/o/r")
             },
-            Fact::Fork {
-                from: PARENT.to_owned()
-            },
+            Fact::Fork { from: PARENT.to_owned() },
             Fact::Scripted("codex_cli_rs".to_owned()),
         ]
     );
@@ -177,10 +147,7 @@ fn a_foreign_header_is_itself_a_copy_and_gives_no_facts() {
     let mut reader = Reader::new(NAME);
     reader.read(&meta(&json!({})));
     let entry = reader.read(&meta(&json!({ "id": PARENT, "git": { "branch": "x" } })));
-    assert_eq!(
-        (entry.copied_from, entry.facts.len()),
-        (NativeId::new(PARENT), 0)
-    );
+    assert_eq!((entry.copied_from, entry.facts.len()), (NativeId::new(PARENT), 0));
     assert_eq!(entry.context, super::super::Context::default());
 }
 
@@ -217,10 +184,7 @@ fn a_call_and_its_result_are_told() {
     let call = response(&json!({
         "type": "function_call", "name": "exec_command", "arguments": arguments, "call_id": "c1",
     }));
-    assert_eq!(
-        (call.kind, call.context.cwd.as_deref()),
-        (EntryKind::ToolCall, Some("/w/p/sub"))
-    );
+    assert_eq!((call.kind, call.context.cwd.as_deref()), (EntryKind::ToolCall, Some("/w/p/sub")));
     assert_eq!(
         call.facts,
         [Fact::Call(Call {
@@ -254,11 +218,7 @@ fn the_end_of_a_command_that_commits_is_awaited_in_a_later_call() {
     };
     let commits =
         |entry: &Entry| matches!(entry.facts.first(), Some(Fact::Call(call)) if call.commits);
-    reader.read(&ask(
-        "exec_command",
-        "c1",
-        &json!({ "cmd": "git commit -m x" }),
-    ));
+    reader.read(&ask("exec_command", "c1", &json!({ "cmd": "git commit -m x" })));
     let running = "Chunk ID: 1\nProcess running with session ID 7\nOutput:\n";
     reader.read(&line(
         "response_item",
@@ -286,20 +246,11 @@ fn what_codex_itself_saw_is_proof() {
     let changes =
         json!({ "/w/a": { "type": "add" }, "/w/b": { "type": "update", "move_path": null } });
     let files = vec![
-        Fact::File(FileTouch {
-            path: "/w/a".to_owned(),
-            how: FileChange::Written,
-        }),
-        Fact::File(FileTouch {
-            path: "/w/b".to_owned(),
-            how: FileChange::Edited,
-        }),
+        Fact::File(FileTouch { path: "/w/a".to_owned(), how: FileChange::Written }),
+        Fact::File(FileTouch { path: "/w/b".to_owned(), how: FileChange::Edited }),
     ];
     let applied = event(&json!({ "type": "patch_apply_end", "success": true, "changes": changes }));
-    assert_eq!(
-        (applied.kind, &applied.facts),
-        (EntryKind::ToolResult, &files)
-    );
+    assert_eq!((applied.kind, &applied.facts), (EntryKind::ToolResult, &files));
     assert_eq!(
         item(&json!({ "type": "FileChange", "status": "completed", "changes": changes })).facts,
         files
@@ -318,10 +269,7 @@ fn what_codex_itself_saw_is_proof() {
             "aggregated_output": "[main 1a2b3c4] x\n 1 file changed\n",
         }))
     };
-    assert_eq!(
-        command(0, "git commit -m x").facts,
-        [Fact::Commit("1a2b3c4".to_owned())]
-    );
+    assert_eq!(command(0, "git commit -m x").facts, [Fact::Commit("1a2b3c4".to_owned())]);
     assert_eq!(command(1, "git commit -m x").facts, []);
     assert_eq!(command(0, "cat log").facts, []);
 }
@@ -339,56 +287,30 @@ fn a_running_total_leaves_out_what_came_from_the_cache() {
         running_total: true,
         ..Usage::default()
     };
-    assert_eq!(
-        (entry.kind, entry.facts),
-        (EntryKind::Telemetry, vec![Fact::Usage(usage)])
-    );
-    assert_eq!(
-        event(&json!({ "type": "token_count", "info": null })).facts,
-        []
-    );
+    assert_eq!((entry.kind, entry.facts), (EntryKind::Telemetry, vec![Fact::Usage(usage)]));
+    assert_eq!(event(&json!({ "type": "token_count", "info": null })).facts, []);
 }
 
 #[test]
 fn state_lines_give_their_small_facts() {
     let turn = read("turn_context", &json!({ "cwd": "/w/q", "model": "gpt-x" }));
-    assert_eq!(
-        (turn.kind, turn.context.cwd.as_deref()),
-        (EntryKind::State, Some("/w/q"))
-    );
+    assert_eq!((turn.kind, turn.context.cwd.as_deref()), (EntryKind::State, Some("/w/q")));
     assert_eq!(turn.facts, [Fact::Model("gpt-x".to_owned())]);
     let facts = |payload: Value| event(&payload).facts;
     assert_eq!(
         facts(json!({ "type": "turn_aborted", "reason": "interrupted" })),
         [Fact::Interrupted]
     );
-    assert_eq!(
-        facts(json!({ "type": "turn_aborted", "reason": "review_ended" })),
-        []
-    );
-    assert_eq!(
-        facts(json!({ "type": "thread_rolled_back", "num_turns": 2 })),
-        [Fact::Rollback(2)]
-    );
-    assert_eq!(
-        facts(json!({ "type": "error", "message": "x" })),
-        [Fact::ApiError]
-    );
+    assert_eq!(facts(json!({ "type": "turn_aborted", "reason": "review_ended" })), []);
+    assert_eq!(facts(json!({ "type": "thread_rolled_back", "num_turns": 2 })), [Fact::Rollback(2)]);
+    assert_eq!(facts(json!({ "type": "error", "message": "x" })), [Fact::ApiError]);
     assert_eq!(
         facts(json!({ "type": "thread_name_updated", "thread_name": "x" })),
         [Fact::Title(TitleVia::Custom)]
     );
-    let agent = [Fact::Subagent {
-        agent: PARENT.to_owned(),
-    }];
-    assert_eq!(
-        facts(json!({ "type": "sub_agent_activity", "agent_thread_id": PARENT })),
-        agent
-    );
-    assert_eq!(
-        item(&json!({ "type": "Plan", "text": "x" })).facts,
-        [Fact::Plan]
-    );
+    let agent = [Fact::Subagent { agent: PARENT.to_owned() }];
+    assert_eq!(facts(json!({ "type": "sub_agent_activity", "agent_thread_id": PARENT })), agent);
+    assert_eq!(item(&json!({ "type": "Plan", "text": "x" })).facts, [Fact::Plan]);
     let spawned = json!({ "agent_id": PARENT, "nickname": "x" }).to_string();
     let result =
         response(&json!({ "type": "function_call_output", "call_id": "c", "output": spawned }));
@@ -417,14 +339,8 @@ fn unknown_shapes_are_named_and_keep_their_time() {
     let entry = event(&json!({ "type": "brand_new" }));
     assert_eq!(reason(&entry), (EntryKind::Unknown, "event_msg/brand_new"));
     assert!(entry.at.is_some());
-    assert_eq!(
-        reason(&item(&json!({ "type": "New" }))).1,
-        "event_msg/item_completed/New"
-    );
-    assert_eq!(
-        reason(&response(&json!({ "role": "user", "content": [] }))).1,
-        "response_item"
-    );
+    assert_eq!(reason(&item(&json!({ "type": "New" }))).1, "event_msg/item_completed/New");
+    assert_eq!(reason(&response(&json!({ "role": "user", "content": [] }))).1, "response_item");
     assert_eq!(reason(&read("novel", &json!(7))).1, "novel");
     let long = read(&format!("a\n{}", "b".repeat(100)), &json!({}));
     assert_eq!(reason(&long).1.chars().count(), 60);
@@ -435,10 +351,7 @@ fn unknown_shapes_are_named_and_keep_their_time() {
 fn saved_output_of_codex_exec_is_never_content() {
     let mut reader = Reader::new("sessions/x.jsonl");
     let message = br#"{"type":"item.completed","item":{"type":"agent_message","text":"hi"}}"#;
-    assert_eq!(
-        reason(&reader.read(message)),
-        (EntryKind::Unknown, "exec-json/item.completed")
-    );
+    assert_eq!(reason(&reader.read(message)), (EntryKind::Unknown, "exec-json/item.completed"));
     assert_eq!(
         reason(&reader.read(br#"{"type":"thread.started","thread_id":"x"}"#)).1,
         "exec-json/thread.started"
@@ -450,23 +363,11 @@ fn saved_output_of_codex_exec_is_never_content() {
 fn lines_that_are_no_objects_are_unreadable_and_cost_nothing_else() {
     let mut reader = Reader::new(NAME);
     reader.read(&meta(&json!({})));
-    assert_eq!(
-        reason(&reader.read(b"[]")),
-        (EntryKind::Unreadable, "not a JSON object")
-    );
-    assert_eq!(
-        reason(&reader.read(b"{\"type\":")),
-        (EntryKind::Unreadable, "not JSON")
-    );
-    assert_eq!(
-        reason(&reader.read(&[0, 0])),
-        (EntryKind::Unreadable, "NUL bytes")
-    );
+    assert_eq!(reason(&reader.read(b"[]")), (EntryKind::Unreadable, "not a JSON object"));
+    assert_eq!(reason(&reader.read(b"{\"type\":")), (EntryKind::Unreadable, "not JSON"));
+    assert_eq!(reason(&reader.read(&[0, 0])), (EntryKind::Unreadable, "NUL bytes"));
     assert_eq!(reader.read(b" \r").kind, EntryKind::State);
-    assert_eq!(
-        reader.read(&line("response_item", &user("go on"))).kind,
-        EntryKind::Prompt
-    );
+    assert_eq!(reader.read(&line("response_item", &user("go on"))).kind, EntryKind::Prompt);
 }
 
 #[test]
@@ -477,9 +378,7 @@ fn a_record_glued_to_a_torn_one_is_read_and_the_damage_told() {
     assert_eq!(entry.kind, EntryKind::Prompt);
     assert_eq!(
         entry.facts.last(),
-        Some(&Fact::Reason(
-            "damaged: 29 bytes of a torn record before this one".to_owned()
-        ))
+        Some(&Fact::Reason("damaged: 29 bytes of a torn record before this one".to_owned()))
     );
     assert_eq!(texts(&glued), [Text::Prompt("fix it".to_owned())]);
 }
@@ -490,51 +389,26 @@ fn the_bare_grammar_is_read() {
     let header = json!({ "id": OWN, "timestamp": "2025-08-25T10:59:03.435Z", "instructions": null,
         "git": { "branch": "main" } });
     let head = reader.read(header.to_string().as_bytes());
+    assert_eq!((head.kind, head.at.is_some(), head.facts.len()), (EntryKind::State, true, 1));
     assert_eq!(
-        (head.kind, head.at.is_some(), head.facts.len()),
-        (EntryKind::State, true, 1)
-    );
-    assert_eq!(
-        reader
-            .identity()
-            .map(|it| (it.session.to_string(), it.role)),
+        reader.identity().map(|it| (it.session.to_string(), it.role)),
         Some((OWN.to_owned(), Role::Main))
     );
     let environment = user("<environment_context>\nCurrent working directory: /w\nx");
     let entry = reader.read(environment.to_string().as_bytes());
-    assert_eq!(
-        (entry.kind, entry.context.cwd.as_deref()),
-        (EntryKind::Injected, Some("/w"))
-    );
-    assert_eq!(
-        reader.read(br#"{"record_type":"state"}"#).kind,
-        EntryKind::State
-    );
+    assert_eq!((entry.kind, entry.context.cwd.as_deref()), (EntryKind::Injected, Some("/w")));
+    assert_eq!(reader.read(br#"{"record_type":"state"}"#).kind, EntryKind::State);
     let yes = user("yes").to_string();
     let (first, second) = (reader.read(yes.as_bytes()), reader.read(yes.as_bytes()));
-    assert_eq!(
-        (first.kind, second.kind),
-        (EntryKind::Prompt, EntryKind::Prompt)
-    );
-    assert_ne!(
-        first.identity, second.identity,
-        "a bare line has no time to tell it from its like"
-    );
+    assert_eq!((first.kind, second.kind), (EntryKind::Prompt, EntryKind::Prompt));
+    assert_ne!(first.identity, second.identity, "a bare line has no time to tell it from its like");
 }
 
 #[test]
 fn a_saved_reader_of_another_version_loads() {
-    assert_eq!(
-        serde_json::from_str::<Reader>("{}").expect("defaults"),
-        Reader::default()
-    );
+    assert_eq!(serde_json::from_str::<Reader>("{}").expect("defaults"), Reader::default());
     let newer = r#"{"thread":{"stem":"x","new":1},"new":{"a":[]},"lines":3}"#;
-    assert_eq!(
-        serde_json::from_str::<Reader>(newer)
-            .expect("ignores")
-            .lines,
-        3
-    );
+    assert_eq!(serde_json::from_str::<Reader>(newer).expect("ignores").lines, 3);
 }
 
 #[test]
@@ -542,20 +416,11 @@ fn texts_are_what_a_person_would_read() {
     let text = |kind: &str, payload: &Value| texts(&line(kind, payload));
     let wrapped = "# Context from my IDE setup:\n## My request for Codex:\nfix it";
     let prompt = [Text::Prompt("fix it".to_owned())];
-    assert_eq!(
-        text(
-            "event_msg",
-            &json!({ "type": "user_message", "message": wrapped })
-        ),
-        prompt
-    );
+    assert_eq!(text("event_msg", &json!({ "type": "user_message", "message": wrapped })), prompt);
     assert_eq!(text("response_item", &user(wrapped)), prompt);
     assert_eq!(text("response_item", &user("<skill>x")), []);
     let named = json!({ "type": "thread_name_updated", "thread_name": " Parser " });
-    assert_eq!(
-        text("event_msg", &named),
-        [Text::Title("Parser".to_owned())]
-    );
+    assert_eq!(text("event_msg", &named), [Text::Title("Parser".to_owned())]);
     let arguments = json!({ "command": ["bash", "-lc", "ls -l"] }).to_string();
     let call = json!({ "type": "function_call", "name": "shell", "call_id": "c1", "arguments": arguments });
     assert_eq!(
@@ -567,16 +432,10 @@ fn texts_are_what_a_person_would_read() {
         }]
     );
     let output = json!({ "type": "function_call_output", "call_id": "c1", "output": "Exit code: 0\nOutput:\nx" });
-    let shown = Text::Output {
-        call: "c1".to_owned(),
-        text: "x".to_owned(),
-    };
+    let shown = Text::Output { call: "c1".to_owned(), text: "x".to_owned() };
     assert_eq!(text("response_item", &output), [shown]);
     assert_eq!(
-        text(
-            "compacted",
-            &json!({ "message": "x", "replacement_history": [user("x")] })
-        ),
+        text("compacted", &json!({ "message": "x", "replacement_history": [user("x")] })),
         []
     );
 }
@@ -589,14 +448,8 @@ fn samples() -> Vec<Vec<u8>> {
             &json!({ "source": { "subagent": { "thread_spawn": { "parent_thread_id": PARENT } } } }),
         ),
         meta(&json!({ "id": PARENT, "forked_from_ordinal_exclusive": 3 })),
-        line(
-            "turn_context",
-            &json!({ "turn_id": OWN, "cwd": "/w", "model": "m" }),
-        ),
-        line(
-            "response_item",
-            &user("# Context from my IDE setup:\n## My request for Codex:\né"),
-        ),
+        line("turn_context", &json!({ "turn_id": OWN, "cwd": "/w", "model": "m" })),
+        line("response_item", &user("# Context from my IDE setup:\n## My request for Codex:\né")),
         line(
             "response_item",
             &json!({ "type": "function_call", "name": "shell", "call_id": "c",
@@ -616,9 +469,7 @@ fn samples() -> Vec<Vec<u8>> {
             &json!({ "type": "item_completed", "item": { "type": "CommandExecution",
             "command": ["sh", "-c", "git commit"], "exit_code": 0, "stdout": "[a 1234567] x" } }),
         ),
-        json!({ "id": OWN, "timestamp": 1_776_275_909, "git": {} })
-            .to_string()
-            .into_bytes(),
+        json!({ "id": OWN, "timestamp": 1_776_275_909, "git": {} }).to_string().into_bytes(),
         br#"{"record_type":"state"}"#.to_vec(),
     ]
 }

@@ -19,48 +19,28 @@ fn a_duration_of_nothing_is_a_problem() {
 fn akb_needs_address_and_name() {
     let problems = checked("[vault]\nkind = \"akb\"\n", &[]);
     assert_eq!(problems.len(), 2);
-    assert!(
-        problems[0].starts_with("vault.url is unset"),
-        "{problems:?}"
-    );
-    assert!(
-        problems[1].starts_with("vault.name is unset"),
-        "{problems:?}"
-    );
+    assert!(problems[0].starts_with("vault.url is unset"), "{problems:?}");
+    assert!(problems[1].starts_with("vault.name is unset"), "{problems:?}");
     let text = "[vault]\nkind = \"akb\"\nname = \"team\"\n";
-    assert_eq!(
-        checked(text, &[("AKB_MCP_URL", "https://kb/mcp/")]),
-        Vec::<String>::new()
-    );
+    assert_eq!(checked(text, &[("AKB_MCP_URL", "https://kb/mcp/")]), Vec::<String>::new());
 }
 
 #[test]
 fn an_address_without_scheme_is_a_problem() {
-    let problems = checked(
-        "[vault]\nkind = \"akb\"\nname = \"t\"\nurl = \"kb.example/mcp/\"\n",
-        &[],
-    );
-    assert!(
-        problems[0].starts_with("c.toml:4: vault.url is no address"),
-        "{problems:?}"
-    );
+    let problems =
+        checked("[vault]\nkind = \"akb\"\nname = \"t\"\nurl = \"kb.example/mcp/\"\n", &[]);
+    assert!(problems[0].starts_with("c.toml:4: vault.url is no address"), "{problems:?}");
 }
 
 #[test]
 fn a_model_api_needs_a_model_and_a_cli_does_not() {
     let problems = checked("[notes]\ndrafter = \"anthropic\"\n", &[]);
-    assert!(
-        problems[0].starts_with("notes.model is unset"),
-        "{problems:?}"
-    );
+    assert!(problems[0].starts_with("notes.model is unset"), "{problems:?}");
     assert_eq!(
         checked("[notes]\ndrafter = \"anthropic\"\nmodel = \"m\"\n", &[]),
         Vec::<String>::new()
     );
-    assert_eq!(
-        checked("[notes]\ndrafter = \"claude-cli\"\n", &[]),
-        Vec::<String>::new()
-    );
+    assert_eq!(checked("[notes]\ndrafter = \"claude-cli\"\n", &[]), Vec::<String>::new());
 }
 
 #[test]
@@ -74,10 +54,7 @@ fn a_broken_pattern_is_named_by_its_place() {
 #[test]
 fn a_pattern_that_matches_everything_is_a_problem() {
     let problems = checked("[redact]\nallow = [\".*\"]\n", &[]);
-    assert!(
-        problems[0].contains("entry 1 matches the empty text"),
-        "{problems:?}"
-    );
+    assert!(problems[0].contains("entry 1 matches the empty text"), "{problems:?}");
 }
 
 #[test]
@@ -87,11 +64,7 @@ fn a_relative_path_is_a_problem() {
         &[],
     );
     assert_eq!(problems.len(), 3, "{problems:?}");
-    assert!(
-        problems
-            .iter()
-            .all(|line| line.contains("begin the path with / or ~/"))
-    );
+    assert!(problems.iter().all(|line| line.contains("begin the path with / or ~/")));
 }
 
 #[test]
@@ -124,9 +97,6 @@ fn state_inside_a_watched_root_is_refused_with_the_reason() {
 fn the_key_variable_is_the_providers_unless_named() {
     let variable = |text: &str| from_text(text).notes.key_variable().map(str::to_owned);
     assert_eq!(variable(""), None);
-    assert_eq!(
-        variable("notes.drafter = \"openai\"").as_deref(),
-        Some("OPENAI_API_KEY")
-    );
+    assert_eq!(variable("notes.drafter = \"openai\"").as_deref(), Some("OPENAI_API_KEY"));
     assert_eq!(variable("notes.api_key_env = \"K\"").as_deref(), Some("K"));
 }

@@ -25,11 +25,8 @@ fn every_key_is_read_from_the_file() {
 
 #[test]
 fn the_keys_are_those_of_the_interface() {
-    let keys: BTreeSet<String> = Loaded::from_text("", Path::new("c.toml"))
-        .unwrap()
-        .keys()
-        .into_iter()
-        .collect();
+    let keys: BTreeSet<String> =
+        Loaded::from_text("", Path::new("c.toml")).unwrap().keys().into_iter().collect();
     let expected = "archive.enabled archive.keep archive.max_bytes backfill.notes_since \
         git.enabled git.timeout log.format log.level metrics.prometheus_listen notes.api_key_env \
         notes.api_key_file notes.base_url notes.daily_token_budget notes.drafter notes.idea_model \
@@ -40,10 +37,7 @@ fn the_keys_are_those_of_the_interface() {
         sessions.end_grace sessions.idle_after sessions.max_open_call sources.claude \
         sources.codex sources.poll_interval vault.kind vault.name vault.path vault.token_env \
         vault.token_file vault.url";
-    assert_eq!(
-        keys,
-        expected.split_whitespace().map(str::to_owned).collect()
-    );
+    assert_eq!(keys, expected.split_whitespace().map(str::to_owned).collect());
 }
 
 #[test]
@@ -89,10 +83,7 @@ fn a_key_of_a_nested_section_is_corrected_within_it() {
 #[test]
 fn a_secret_under_a_wrong_name_is_not_repeated() {
     let complaint = one_complaint("[notes]\napi_key = \"sk-live-123\"\n");
-    assert_eq!(
-        complaint,
-        "c.toml:2: unknown key notes.api_key; did you mean notes.api_key_env?"
-    );
+    assert_eq!(complaint, "c.toml:2: unknown key notes.api_key; did you mean notes.api_key_env?");
 }
 
 #[test]
@@ -130,37 +121,25 @@ fn a_negative_cap_is_refused() {
 #[test]
 fn broken_toml_names_the_line() {
     let complaint = one_complaint("[log]\nlevel = \"info\"\nformat = \n");
-    assert!(
-        complaint.starts_with("c.toml:3: not valid TOML: "),
-        "{complaint}"
-    );
+    assert!(complaint.starts_with("c.toml:3: not valid TOML: "), "{complaint}");
 }
 
 #[test]
 fn a_key_given_twice_is_refused() {
     let complaint = one_complaint("[log]\nlevel = \"info\"\nlevel = \"warn\"\n");
-    assert!(
-        complaint.starts_with("c.toml:3: not valid TOML: "),
-        "{complaint}"
-    );
+    assert!(complaint.starts_with("c.toml:3: not valid TOML: "), "{complaint}");
 }
 
 #[test]
 fn a_file_in_another_encoding_names_the_line() {
     let faults =
         crate::config::file::parse(b"[log]\n# \xfcber\n", Path::new("c.toml")).unwrap_err();
-    assert_eq!(
-        faults[0].to_string(),
-        "c.toml:2: not UTF-8: save the file as UTF-8 text"
-    );
+    assert_eq!(faults[0].to_string(), "c.toml:2: not UTF-8: save the file as UTF-8 text");
 }
 
 #[test]
 fn a_byte_order_mark_is_no_fault() {
-    assert_eq!(
-        from_text("\u{feff}[log]\nlevel = \"warn\"\n").log.level,
-        LogLevel::Warn
-    );
+    assert_eq!(from_text("\u{feff}[log]\nlevel = \"warn\"\n").log.level, LogLevel::Warn);
 }
 
 #[test]
@@ -173,13 +152,8 @@ fn all_faults_are_reported_in_the_order_of_lines() {
 
 #[test]
 fn the_error_as_a_whole_is_one_line() {
-    let error = Loaded::from_text("a = 1\nb = 2\n", Path::new("c.toml"))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.starts_with("c.toml:1: ") && error.contains("and 1 more"),
-        "{error}"
-    );
+    let error = Loaded::from_text("a = 1\nb = 2\n", Path::new("c.toml")).unwrap_err().to_string();
+    assert!(error.starts_with("c.toml:1: ") && error.contains("and 1 more"), "{error}");
     assert!(!error.contains('\n'));
 }
 
@@ -203,19 +177,10 @@ fn a_path_maps_to_a_project_or_to_project_and_vault() {
     )
     .projects
     .map;
-    assert_eq!(
-        map["~/w/x"],
-        MapTarget {
-            project: Some("site".into()),
-            vault: None
-        }
-    );
+    assert_eq!(map["~/w/x"], MapTarget { project: Some("site".into()), vault: None });
     assert_eq!(
         map["/srv/y"],
-        MapTarget {
-            project: Some("api".into()),
-            vault: Some("team".into())
-        }
+        MapTarget { project: Some("api".into()), vault: Some("team".into()) }
     );
 }
 
@@ -229,14 +194,8 @@ fn a_wrong_word_in_the_map_names_its_path() {
 
 #[test]
 fn sizes_are_bytes_or_carry_a_unit() {
-    for (text, bytes) in [
-        ("1024", 1024),
-        ("\"20GiB\"", 20 << 30),
-        ("\"500 MB\"", 500_000_000),
-    ] {
-        let limit = from_text(&format!("[archive]\nmax_bytes = {text}\n"))
-            .archive
-            .max_bytes;
+    for (text, bytes) in [("1024", 1024), ("\"20GiB\"", 20 << 30), ("\"500 MB\"", 500_000_000)] {
+        let limit = from_text(&format!("[archive]\nmax_bytes = {text}\n")).archive.max_bytes;
         assert_eq!(limit, ByteLimit::Bytes(bytes), "{text}");
     }
     assert!(one_complaint("[archive]\nmax_bytes = \"99999999999TiB\"\n").contains("expected"));
@@ -246,14 +205,8 @@ fn sizes_are_bytes_or_carry_a_unit() {
 fn metrics_listen_where_they_are_told() {
     let at = |text: &str| from_text(&format!("[metrics]\nprometheus_listen = {text:?}\n")).metrics;
     assert_eq!(at("off").address(), None);
-    assert_eq!(
-        at("localhost:9464").address(),
-        Some("127.0.0.1:9464".parse().unwrap())
-    );
-    assert_eq!(
-        at("[::1]:9464").address(),
-        Some("[::1]:9464".parse().unwrap())
-    );
+    assert_eq!(at("localhost:9464").address(), Some("127.0.0.1:9464".parse().unwrap()));
+    assert_eq!(at("[::1]:9464").address(), Some("[::1]:9464".parse().unwrap()));
 }
 
 #[test]

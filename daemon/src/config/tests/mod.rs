@@ -31,9 +31,7 @@ fn from_text(text: &str) -> Config {
 
 /// The lines of complaint about a file.
 fn complaints(text: &str) -> Vec<String> {
-    Loaded::from_text(text, Path::new("c.toml"))
-        .unwrap_err()
-        .lines()
+    Loaded::from_text(text, Path::new("c.toml")).unwrap_err().lines()
 }
 
 fn one_complaint(text: &str) -> String {
@@ -48,10 +46,7 @@ fn read(text: &str, vars: &[(&str, &str)]) -> Loaded {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("c.toml");
     std::fs::write(&file, text).unwrap();
-    let flags = Flags {
-        config: Some(file),
-        ..Flags::default()
-    };
+    let flags = Flags { config: Some(file), ..Flags::default() };
     Loaded::read(&env(vars), &flags).unwrap()
 }
 
@@ -62,10 +57,7 @@ fn checked(text: &str, vars: &[(&str, &str)]) -> Vec<String> {
         loaded = read(text, vars);
     }
     let paths = Paths::resolve(&env, &loaded).unwrap();
-    check(&loaded, &env, &paths)
-        .iter()
-        .map(ToString::to_string)
-        .collect()
+    check(&loaded, &env, &paths).iter().map(ToString::to_string).collect()
 }
 
 /// The example with the comment sign taken off every setting.
@@ -84,12 +76,7 @@ fn uncommented_example() -> String {
 fn the_example_as_shipped_changes_nothing() {
     let loaded = Loaded::from_text(EXAMPLE, Path::new("c.toml")).unwrap();
     assert_eq!(loaded.config, Config::default());
-    assert!(
-        loaded
-            .show()
-            .iter()
-            .all(|setting| setting.origin == Origin::Default)
-    );
+    assert!(loaded.show().iter().all(|setting| setting.origin == Origin::Default));
 }
 
 #[test]
@@ -102,11 +89,7 @@ fn the_example_names_every_key_at_its_default() {
         .filter(|setting| setting.origin == Origin::Default)
         .map(|setting| setting.key)
         .collect();
-    assert_eq!(
-        missing,
-        Vec::<String>::new(),
-        "keys that the example does not name"
-    );
+    assert_eq!(missing, Vec::<String>::new(), "keys that the example does not name");
 }
 
 #[test]

@@ -8,10 +8,7 @@ fn text_of_the_model_is_an_answer_of_its_message() {
         assistant(&json!([{ "type": "text", "text": "One" }, { "type": "text", "text": "Two" }]));
     let entry = read(&line);
     assert_eq!(entry.kind, EntryKind::Answer);
-    let answer = Fact::Answer {
-        message: Some("msg_1".into()),
-        via: AnswerVia::Message,
-    };
+    let answer = Fact::Answer { message: Some("msg_1".into()), via: AnswerVia::Message };
     assert_eq!(entry.facts[0], answer);
     assert_eq!(texts(line.as_bytes()), [Text::Answer("One\n\nTwo".into())]);
 }
@@ -20,19 +17,12 @@ fn text_of_the_model_is_an_answer_of_its_message() {
 fn usage_carries_message_and_model() {
     let entry = read(&assistant(&json!([{ "type": "thinking", "thinking": "" }])));
     assert_eq!(entry.kind, EntryKind::Thinking);
-    let [Fact::Usage(usage)] = entry.facts.as_slice() else {
-        panic!("{:?}", entry.facts)
-    };
+    let [Fact::Usage(usage)] = entry.facts.as_slice() else { panic!("{:?}", entry.facts) };
     assert_eq!(
         (usage.message.as_deref(), usage.model.as_deref()),
         (Some("msg_1"), Some("claude-x"))
     );
-    let tokens = (
-        usage.input,
-        usage.output,
-        usage.cache_read,
-        usage.cache_write,
-    );
+    let tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write);
     assert_eq!(tokens, (3, 5, 7, 11));
 }
 
@@ -40,12 +30,7 @@ fn usage_carries_message_and_model() {
 fn blank_text_is_no_answer() {
     let entry = read(&assistant(&json!([{ "type": "text", "text": " \n" }])));
     assert_eq!(entry.kind, EntryKind::Telemetry);
-    assert!(
-        !entry
-            .facts
-            .iter()
-            .any(|fact| matches!(fact, Fact::Answer { .. }))
-    );
+    assert!(!entry.facts.iter().any(|fact| matches!(fact, Fact::Answer { .. })));
 }
 
 #[test]
@@ -58,10 +43,7 @@ fn an_error_of_the_provider_is_no_answer() {
     ] {
         let line = line("assistant", &fields);
         let entry = read(&line);
-        assert_eq!(
-            (entry.kind, entry.facts),
-            (EntryKind::Telemetry, vec![Fact::ApiError])
-        );
+        assert_eq!((entry.kind, entry.facts), (EntryKind::Telemetry, vec![Fact::ApiError]));
         assert!(texts(line.as_bytes()).is_empty());
     }
 }

@@ -10,37 +10,21 @@ fn samples() -> Vec<String> {
         said("Fix the parser <system-reminder>x</system-reminder>"),
         said("<command-name>/exit</command-name>"),
         assistant(&json!([{ "type": "text", "text": "Done" }, { "type": "thinking" }])),
-        call(
-            "Edit",
-            &json!({ "file_path": "/a", "new_string": "\u{1f600}" }),
-        ),
-        call(
-            "TodoWrite",
-            &json!({ "todos": [{ "status": "completed" }] }),
-        ),
+        call("Edit", &json!({ "file_path": "/a", "new_string": "\u{1f600}" })),
+        call("TodoWrite", &json!({ "todos": [{ "status": "completed" }] })),
         result(
             &json!("[main 1a2b3c4] x"),
             false,
             &json!({ "stdout": "[main 1a2b3c4] x", "gitOperation": {} }),
         ),
-        result(
-            &json!([{ "type": "text", "text": "Exit code 1" }]),
-            true,
-            &json!("Error"),
-        ),
-        line(
-            "attachment",
-            &json!({ "attachment": { "type": "queued_command", "prompt": "x" } }),
-        ),
+        result(&json!([{ "type": "text", "text": "Exit code 1" }]), true, &json!("Error")),
+        line("attachment", &json!({ "attachment": { "type": "queued_command", "prompt": "x" } })),
         json!({ "type": "worktree-state", "worktreeSession": { "originalCwd": "/w" } }).to_string(),
     ]
 }
 
 fn read_all_ways(line: &[u8]) {
-    for path in [
-        main_path(),
-        format!("projects/-w/{SESSION}/subagents/agent-a.jsonl"),
-    ] {
+    for path in [main_path(), format!("projects/-w/{SESSION}/subagents/agent-a.jsonl")] {
         let mut reader = Reader::new(&path);
         let entry = reader.read(line);
         if entry.kind == EntryKind::Unreadable {

@@ -13,20 +13,9 @@ fn reasons(line: &[u8]) -> (EntryKind, Vec<String>) {
 
 #[test]
 fn what_is_no_object_is_unreadable() {
-    for line in [
-        &b"\0\0\0"[..],
-        b"[1]",
-        b"\"s\"",
-        b"{\"type\":\"us",
-        b"null",
-        b"\xff\xfe",
-    ] {
+    for line in [&b"\0\0\0"[..], b"[1]", b"\"s\"", b"{\"type\":\"us", b"null", b"\xff\xfe"] {
         let (kind, reasons) = reasons(line);
-        assert_eq!(
-            (kind, reasons.len()),
-            (EntryKind::Unreadable, 1),
-            "{line:?}"
-        );
+        assert_eq!((kind, reasons.len()), (EntryKind::Unreadable, 1), "{line:?}");
     }
 }
 
@@ -64,9 +53,8 @@ fn of_several_objects_the_last_is_read() {
 #[test]
 fn a_long_record_with_many_objects_is_found_behind_a_torn_one() {
     let torn = &said("cut")[..60];
-    let blocks: Vec<Value> = (0..3_000)
-        .map(|n| json!({ "type": "image", "n": { "n": n } }))
-        .collect();
+    let blocks: Vec<Value> =
+        (0..3_000).map(|n| json!({ "type": "image", "n": { "n": n } })).collect();
     let line = format!("{torn}{}", user(&json!(blocks), &json!({})));
     assert_eq!(reasons(line.as_bytes()).0, EntryKind::Prompt);
 }
@@ -95,10 +83,7 @@ fn surrogates_nuls_and_bad_bytes_do_not_cost_the_line() {
     let line = said("cut XX here").replace("XX", r"\ud83d and \u0000");
     assert_eq!(prompt_text(&line), "cut \u{fffd} and  here");
     let mut bytes = said("cut XX here").into_bytes();
-    let at = bytes
-        .windows(2)
-        .position(|two| two == b"XX")
-        .expect("there");
+    let at = bytes.windows(2).position(|two| two == b"XX").expect("there");
     bytes[at] = 0xff;
     assert_eq!(reasons(&bytes).0, EntryKind::Prompt);
 }

@@ -83,17 +83,9 @@ fn result_of(line: &str) -> CallResult {
 
 fn is_prompt(line: &str) -> bool {
     let entry = read(line);
-    let says = entry
-        .facts
-        .iter()
-        .any(|fact| matches!(fact, Fact::Prompt { .. }));
+    let says = entry.facts.iter().any(|fact| matches!(fact, Fact::Prompt { .. }));
     assert_eq!(says, entry.kind == EntryKind::Prompt);
-    assert_eq!(
-        says,
-        texts(line.as_bytes())
-            .iter()
-            .any(|text| matches!(text, Text::Prompt(_)))
-    );
+    assert_eq!(says, texts(line.as_bytes()).iter().any(|text| matches!(text, Text::Prompt(_))));
     says
 }
 

@@ -5,12 +5,7 @@ use super::*;
 #[test]
 fn plain_text_is_a_prompt() {
     assert!(is_prompt(&said("Fix the parser")));
-    assert_eq!(
-        read(&said("x")).facts,
-        [Fact::Prompt {
-            via: PromptVia::User
-        }]
-    );
+    assert_eq!(read(&said("x")).facts, [Fact::Prompt { via: PromptVia::User }]);
 }
 
 #[test]
@@ -23,10 +18,7 @@ fn flags_of_the_line_take_a_prompt_away() {
     ] {
         assert!(!is_prompt(&user(&json!("text"), &flags)), "{flags}");
     }
-    assert!(is_prompt(&user(
-        &json!("text"),
-        &json!({ "origin": { "kind": "human" } })
-    )));
+    assert!(is_prompt(&user(&json!("text"), &json!({ "origin": { "kind": "human" } }))));
 }
 
 #[test]
@@ -91,10 +83,7 @@ fn exit_and_quit_end_the_session() {
     }
     let logged =
         json!({ "subtype": "local_command", "content": "<command-name>/exit</command-name>" });
-    assert_eq!(
-        read(&line("system", &logged)).facts,
-        [Fact::End(EndMark::Exit)]
-    );
+    assert_eq!(read(&line("system", &logged)).facts, [Fact::End(EndMark::Exit)]);
 }
 
 #[test]
@@ -102,20 +91,14 @@ fn a_command_of_the_users_own_is_a_prompt() {
     let text = "<command-message>review is running…</command-message>\n\
                 <command-name>/team:review</command-name>\n<command-args>all files</command-args>";
     assert_eq!(prompt_text(&said(text)), "/team:review all files");
-    assert_eq!(
-        prompt_text(&said("<command-name>todo</command-name>")),
-        "/todo"
-    );
+    assert_eq!(prompt_text(&said("<command-name>todo</command-name>")), "/todo");
 }
 
 #[test]
 fn an_interruption_is_a_mark_and_no_prompt() {
     let mark = json!([{ "type": "text", "text": "[Request interrupted by user]" }]);
     let entry = read(&user(&mark, &json!({})));
-    assert_eq!(
-        (entry.kind, entry.facts),
-        (EntryKind::Injected, vec![Fact::Interrupted])
-    );
+    assert_eq!((entry.kind, entry.facts), (EntryKind::Injected, vec![Fact::Interrupted]));
     let beside = json!([
         { "type": "tool_result", "tool_use_id": "t", "content": "x", "is_error": true },
         { "type": "text", "text": "[Request interrupted by user for tool use]" },
@@ -143,16 +126,9 @@ fn what_was_typed_meanwhile_is_a_prompt_if_a_human_typed_it() {
     );
     assert!(is_prompt(&typed));
     assert_eq!(prompt_text(&typed), "also tests");
-    assert_eq!(
-        read(&typed).facts,
-        [Fact::Prompt {
-            via: PromptVia::Queued
-        }]
-    );
+    assert_eq!(read(&typed).facts, [Fact::Prompt { via: PromptVia::Queued }]);
     let blocks = json!([{ "type": "image" }, { "type": "text", "text": "this" }]);
-    assert!(is_prompt(&queued(
-        json!({ "type": "queued_command", "prompt": blocks })
-    )));
+    assert!(is_prompt(&queued(json!({ "type": "queued_command", "prompt": blocks }))));
     for machine in [
         json!({ "type": "queued_command", "prompt": "x", "commandMode": "task-notification" }),
         json!({ "type": "queued_command", "prompt": "<task-notification>x" }),
@@ -174,10 +150,7 @@ fn a_prompt_of_a_script_says_so() {
 fn a_sidechain_in_the_main_file_is_an_agents() {
     let line = user(&json!("x"), &json!({ "isSidechain": true }));
     assert_eq!(read(&line).context.agent.as_deref(), Some("sidechain"));
-    let line = user(
-        &json!("x"),
-        &json!({ "isSidechain": true, "agentId": "ab" }),
-    );
+    let line = user(&json!("x"), &json!({ "isSidechain": true, "agentId": "ab" }));
     assert_eq!(read(&line).context.agent.as_deref(), Some("ab"));
     assert_eq!(read(&said("x")).context.agent, None);
 }
