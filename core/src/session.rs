@@ -205,6 +205,7 @@ pub struct Fold {
     agents: HashMap<String, Pairing>,
     last_time: Option<Timestamp>,
     last_kind: Option<EntryKind>,
+    active: SignedDuration,
     /// Least and greatest time in each file, and whether the session's own thread stands in it.
     spans: Vec<Span>,
     /// The last usage of each API message.
@@ -327,7 +328,7 @@ impl Fold {
         if let Some(before) = self.last_time {
             let gap = at.duration_since(before);
             if gap.is_positive() {
-                self.summary.active_s += gap.min(LONGEST_PAUSE).as_secs();
+                self.active = self.active.saturating_add(gap.min(LONGEST_PAUSE));
             }
         }
         self.last_time = self.last_time.max(Some(at));
@@ -350,6 +351,7 @@ impl Fold {
             }
         }
         self.summary.active_until = self.last_time;
+        self.summary.active_s = self.active.as_secs();
     }
 
     fn take_context(&mut self, event: &EventRow) {

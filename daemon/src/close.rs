@@ -409,6 +409,11 @@ impl Closer {
         let branch = branch.as_deref().filter(|branch| *branch != "HEAD");
         let head = match (head, at) {
             (Some(head), _) => Known::recorded(head.clone()),
+            // Commits carry seconds: one in the very second of the start is the session's own.
+            (None, Some(at)) if matches!(end, End::Start) => {
+                let before = at.at.checked_sub(SignedDuration::from_secs(1)).unwrap_or(at.at);
+                self.git.head_at(cwd, branch, before).await
+            }
             (None, Some(at)) => self.git.head_at(cwd, branch, at.at).await,
             (None, None) => Known::absent("the session has no time to look for in history"),
         };

@@ -155,14 +155,23 @@ impl Context {
     /// Opens the store read-only. Without one there is nothing to read.
     async fn store(&self) -> Result<majordomus_core::ledger::Reader> {
         let path = &self.settings.paths.ledger;
-        if !path.exists() {
-            return Err(Failure::not_found(format!(
+        self.store_if_there().await?.ok_or_else(|| {
+            Failure::not_found(format!(
                 "there is no ledger at {}; run majordomusd first",
                 path.display()
             ))
-            .into());
+            .into()
+        })
+    }
+
+    /// Opens the store read-only; `None` while there is none, or none that was made ready yet.
+    async fn store_if_there(&self) -> Result<Option<majordomus_core::ledger::Reader>> {
+        let path = &self.settings.paths.ledger;
+        if !path.exists() {
+            return Ok(None);
         }
-        Ok(majordomus_core::ledger::Reader::open(path).await?)
+        let mut reader = majordomus_core::ledger::Reader::open(path).await?;
+        Ok(reader.is_ready().await?.then_some(reader))
     }
 
     /// Asks the daemon, or without one the store.

@@ -176,6 +176,15 @@ impl Reader {
         Ok(Self { connection })
     }
 
+    /// Whether the schema is there: a daemon that starts makes the file before it.
+    pub async fn is_ready(&mut self) -> Result<bool, LedgerError> {
+        sqlx::query("SELECT count(*) = 2 FROM sqlite_schema WHERE name IN ('meta', 'skipped')")
+            .fetch_one(&mut self.connection)
+            .await
+            .and_then(|row| row.try_get(0))
+            .map_err(LedgerError::statement("look at the ledger's schema"))
+    }
+
     /// What [`Ledger::set_meta`] remembered.
     pub async fn meta(&mut self, key: &str) -> Result<Option<String>, LedgerError> {
         let row = sqlx::query("SELECT value FROM meta WHERE key = ?1")

@@ -440,6 +440,16 @@ async fn a_file_that_is_no_database_is_told_as_damage() {
 }
 
 #[tokio::test]
+async fn a_ledger_without_its_schema_is_not_ready() {
+    let home = tempfile::tempdir().expect("a directory");
+    let path = home.path().join("ledger.db");
+    std::fs::write(&path, "").expect("written");
+    assert!(!Reader::open(&path).await.expect("opened").is_ready().await.expect("looked"));
+    let ledger = Ledger::open(&path).await.expect("opened");
+    assert!(ledger.reader().await.expect("opened").is_ready().await.expect("looked"));
+}
+
+#[tokio::test]
 async fn totals_count_by_state() {
     let mut scratch = Scratch::new().await;
     let source = scratch.source("/a").await;

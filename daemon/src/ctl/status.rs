@@ -35,10 +35,11 @@ pub(super) async fn run(context: &Context) -> Result<Exit> {
 /// What the store tells without a daemon; empty when there is none yet.
 async fn stopped(context: &Context) -> Result<Status> {
     let settings = &context.settings;
-    let mut status = if settings.paths.ledger.exists() {
-        api::stored_status(&mut context.store().await?, &settings.paths, &settings.parts()).await?
-    } else {
-        api::empty_status(&settings.paths, &settings.parts())
+    let mut status = match context.store_if_there().await? {
+        Some(mut reader) => {
+            api::stored_status(&mut reader, &settings.paths, &settings.parts()).await?
+        }
+        None => api::empty_status(&settings.paths, &settings.parts()),
     };
     status.sources = api::unwatched_roots(&settings.roots);
     Ok(status)
