@@ -63,8 +63,10 @@ CREATE TABLE source (
     session     INTEGER REFERENCES session (id),
     -- State of the line reader, as JSON.
     reader      TEXT NOT NULL,
-    -- 'live', 'missing' (the file is gone, the ledger keeps what it has) or 'unrecognised'.
-    state       TEXT NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'missing', 'unrecognised')),
+    -- 'live', 'missing' (the file is gone, the ledger keeps what it has), 'unrecognised' (no session file, by its
+    -- lines) or 'excluded' (by policy: its lines from `position` on are not in the ledger).
+    state       TEXT NOT NULL DEFAULT 'live'
+                CHECK (state IN ('live', 'missing', 'unrecognised', 'excluded')),
     error       TEXT
 ) STRICT;
 CREATE UNIQUE INDEX source_path ON source (path);

@@ -11,4 +11,5 @@ pub mod envelope;
 pub mod ids;
 pub mod ledger;
 pub mod note;
+pub mod policy;
 pub mod session;

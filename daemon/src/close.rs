@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::failure::{Exit, Failure};
 use crate::git::Git;
 use crate::scan::WatchRoot;
-use crate::tail;
+use crate::tail::{self, Tailer};
 
 /// A close later than this after its time cannot say what Git looked like then.
 const TIMELY: SignedDuration = SignedDuration::from_mins(10);
@@ -71,6 +71,8 @@ pub struct Closer {
     pub host: String,
     /// Growth that was seen.
     pub seen: Seen,
+    /// Reads files into the ledger.
+    pub tailer: Arc<Tailer>,
     /// Ends a pass early.
     pub stop: CancellationToken,
 }
@@ -210,7 +212,7 @@ impl Closer {
             source.session.is_none() && (first || is_quiet)
         });
         if !orphans.is_empty() {
-            tail::accept_unfinished(&self.ledger, orphans, &self.stop).await?;
+            self.tailer.accept_unfinished(orphans).await?;
         }
         Ok(())
     }
@@ -267,7 +269,7 @@ impl Closer {
         let mut has_new = false;
         if !candidates.is_empty() {
             let work = tail::plan(reader, candidates, tail::Scope::Some).await?;
-            let tailed = tail::tail(&self.ledger, work, &mut |_, _| {}, &self.stop).await?;
+            let tailed = self.tailer.tail(work, &mut |_, _| {}).await?;
             if tailed.events > 0 {
                 self.seen.note(session, now);
                 has_new = true;
@@ -280,7 +282,7 @@ impl Closer {
             .filter(|source| source.checkpoint.pending > 0)
             .collect();
         if !unfinished.is_empty() {
-            let tailed = tail::accept_unfinished(&self.ledger, unfinished, &self.stop).await?;
+            let tailed = self.tailer.accept_unfinished(unfinished).await?;
             has_new |= tailed.events > 0;
         }
         Ok(has_new)

@@ -14,6 +14,7 @@ pub mod git;
 pub mod live;
 pub mod lock;
 pub mod paths;
+pub mod policy;
 pub mod run;
 pub mod scan;
 pub mod socket;

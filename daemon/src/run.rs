@@ -24,7 +24,7 @@ use crate::live::{Live, Phase};
 use crate::lock::Lock;
 use crate::scan::{Candidate, WatchRoot};
 use crate::socket::server::Server;
-use crate::tail;
+use crate::tail::{self, Tailer};
 use crate::write::NoteWriter;
 
 /// How long the stages may take to end after a signal; a transaction takes far less.
@@ -37,6 +37,8 @@ pub struct Shared {
     pub settings: Settings,
     /// The writer.
     pub ledger: Arc<Mutex<Ledger>>,
+    /// Reads files into the ledger.
+    pub tailer: Arc<Tailer>,
     /// Closes sessions.
     pub closer: Arc<Closer>,
     /// Drafts and stores notes.
@@ -80,6 +82,11 @@ async fn open(settings: Settings, stop: CancellationToken) -> Result<(Arc<Shared
     settings.refuse_bad_places(&mut ledger.reader().await?).await?;
     let ledger = Arc::new(Mutex::new(ledger));
     let live = Arc::new(Live::new(clock::now()));
+    let tailer = Arc::new(Tailer {
+        ledger: Arc::clone(&ledger),
+        policy: Arc::clone(&settings.policy),
+        stop: stop.clone(),
+    });
     let closer = Arc::new(Closer {
         ledger: Arc::clone(&ledger),
         ledger_path: ledger_path.clone(),
@@ -89,12 +96,14 @@ async fn open(settings: Settings, stop: CancellationToken) -> Result<(Arc<Shared
         git: settings.git(),
         host: host_name(),
         seen: crate::close::Seen::default(),
+        tailer: Arc::clone(&tailer),
         stop: stop.clone(),
     });
     let notes = Arc::new(NoteWriter::new(&settings, Arc::clone(&ledger))?);
     let shared = Shared {
         settings,
         ledger,
+        tailer,
         closer,
         notes,
         live,
@@ -248,7 +257,7 @@ async fn catch_up(shared: &Shared, scanned: Scanned) -> Result<CaughtUp> {
     shared.with_console(|console| console.begin(total));
     let mut on_progress =
         |files, bytes| shared.with_console(|console| console.advance(files, changed, bytes));
-    let tailed = tail::tail(&shared.ledger, work, &mut on_progress, &shared.stop).await;
+    let tailed = shared.tailer.tail(work, &mut on_progress).await;
     shared.with_console(Console::end);
     let tailed = tailed?;
     for problem in &tailed.problems {

@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::file::Piece;
 pub use self::identity::{Scope, Work};
+use crate::policy::Policy;
 use crate::scan::Candidate;
 
 /// Pieces that wait between the reading thread and the writer.
@@ -49,48 +50,68 @@ pub struct Tailed {
     pub problems: Vec<String>,
 }
 
-/// Called as the pass goes on, with files and bytes done so far.
+/// Called as a pass goes on, with files and bytes done so far.
 pub type OnProgress<'a> = &'a mut (dyn FnMut(u64, u64) + Send);
 
-/// Reads what is new in `work`, in its order, and appends it.
-pub async fn tail(
-    ledger: &Arc<Mutex<Ledger>>,
-    work: Vec<Work>,
-    on_progress: OnProgress<'_>,
-    stop: &CancellationToken,
-) -> Result<Tailed> {
-    let mut tailed = Tailed::default();
-    if work.is_empty() {
-        return Ok(tailed);
-    }
-    let (send, mut receive) = mpsc::channel(QUEUE);
-    let reading = tokio::task::spawn_blocking(move || {
-        for item in work {
-            // A closed channel means that the pass was given up.
-            if file::read(&item, &send).is_break() {
+/// Reads files into the ledger.
+#[derive(Debug)]
+pub struct Tailer {
+    /// The writer.
+    pub ledger: Arc<Mutex<Ledger>>,
+    /// Who takes part.
+    pub policy: Arc<Policy>,
+    /// Ends a pass early.
+    pub stop: CancellationToken,
+}
+
+impl Tailer {
+    /// Reads what is new in `work`, in its order, and appends it.
+    pub async fn tail(&self, work: Vec<Work>, on_progress: OnProgress<'_>) -> Result<Tailed> {
+        let mut tailed = Tailed::default();
+        if work.is_empty() {
+            return Ok(tailed);
+        }
+        let (send, mut receive) = mpsc::channel(QUEUE);
+        let policy = Arc::clone(&self.policy);
+        let reading = tokio::task::spawn_blocking(move || {
+            for item in work {
+                // A closed channel means that the pass was given up.
+                if file::read(&item, &policy, &send).is_break() {
+                    break;
+                }
+            }
+        });
+        let mut writer = Writer { ledger: &self.ledger, tailed: &mut tailed, current: None };
+        while let Some(first) = receive.recv().await {
+            if self.stop.is_cancelled() {
+                // What was not committed is read again at the next start.
                 break;
             }
+            let mut events = n_events(&first);
+            let mut pieces = vec![first];
+            while events < EVENTS_PER_COMMIT {
+                let Ok(piece) = receive.try_recv() else { break };
+                events += n_events(&piece);
+                pieces.push(piece);
+            }
+            writer.write(pieces).await?;
+            on_progress(writer.tailed.files, writer.tailed.bytes);
         }
-    });
-    let mut writer = Writer { ledger, tailed: &mut tailed, current: None };
-    while let Some(first) = receive.recv().await {
-        if stop.is_cancelled() {
-            // What was not committed is read again at the next start.
-            break;
-        }
-        let mut pieces = vec![first];
-        let mut events = n_events(&pieces[0]);
-        while events < EVENTS_PER_COMMIT {
-            let Ok(piece) = receive.try_recv() else { break };
-            events += n_events(&piece);
-            pieces.push(piece);
-        }
-        writer.write(pieces).await?;
-        on_progress(writer.tailed.files, writer.tailed.bytes);
+        drop(receive);
+        reading.await.context("the reading thread failed")?;
+        Ok(tailed)
     }
-    drop(receive);
-    reading.await.context("the reading thread failed")?;
-    Ok(tailed)
+
+    /// Takes the unfinished last line of each of `sources` that is a complete object: the tool will not write its
+    /// line end any more (formats.md F2).
+    pub async fn accept_unfinished(&self, sources: Vec<SourceState>) -> Result<Tailed> {
+        let work = sources
+            .into_iter()
+            .filter(|source| source.checkpoint.pending > 0)
+            .map(Work::accept)
+            .collect();
+        self.tail(work, &mut |_, _| {}).await
+    }
 }
 
 fn n_events(piece: &Piece) -> usize {
@@ -208,21 +229,6 @@ pub async fn plan(
     scope: Scope,
 ) -> Result<Vec<Work>> {
     identity::plan(reader, candidates, scope).await
-}
-
-/// Takes the unfinished last line of each of `sources` that is a complete object: the tool will not write its
-/// line end any more (formats.md F2).
-pub async fn accept_unfinished(
-    ledger: &Arc<Mutex<Ledger>>,
-    sources: Vec<SourceState>,
-    stop: &CancellationToken,
-) -> Result<Tailed> {
-    let work = sources
-        .into_iter()
-        .filter(|source| source.checkpoint.pending > 0)
-        .map(Work::accept)
-        .collect();
-    tail(ledger, work, &mut |_, _| {}, stop).await
 }
 
 /// The files of known sources that changed since they were read, as they are now.

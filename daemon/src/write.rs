@@ -20,6 +20,7 @@ use crate::api::notes_cutoff;
 use crate::config::{Scripted, VaultKind};
 use crate::failure::{Exit, Failure};
 use crate::git::Git;
+use crate::policy::DraftRule;
 use crate::run::Settings;
 use crate::story;
 use crate::vault::{LocalVault, PutNote, Stored, StoredNote, UpdateNote, Vault, VaultError};
@@ -73,6 +74,8 @@ pub struct Drafted {
     synced_at: Timestamp,
     /// The session's directory.
     cwd: Option<String>,
+    /// Its remote, where the transcript tells.
+    remote: Option<String>,
 }
 
 /// What became of one session.
@@ -150,6 +153,9 @@ impl NoteWriter {
             let draft =
                 compose(reader, &self.git, &self.time_zone, state, since, there.as_deref()).await?;
             let Some(draft) = draft else { return self.skip(task, "nothing_new").await };
+            if let Some(reason) = self.forbidden(&draft).await {
+                return self.skip(task, reason).await;
+            }
             if let Some(why) = self.refusal(&draft) {
                 anyhow::bail!(why);
             }
@@ -187,6 +193,26 @@ impl NoteWriter {
             Err(VaultError::NotFound { .. }) => Ok(Existing::None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Why the policy forbids a note about this session, if it does. It is asked here again: the remote is only
+    /// known now, and a repository has its own word.
+    async fn forbidden(&self, draft: &Drafted) -> Option<&'static str> {
+        let policy = &self.settings.policy;
+        let remote = match (&draft.remote, draft.cwd.as_deref()) {
+            (None, Some(cwd)) if policy.needs_remote() => {
+                self.git.observe(Path::new(cwd)).await.remote.value().cloned()
+            }
+            (remote, _) => remote.clone(),
+        };
+        if policy.exclusion(draft.cwd.as_deref(), remote.as_deref()).is_some() {
+            return Some("excluded_by_policy");
+        }
+        let (rule, problem) = policy.draft_rule(Path::new(draft.cwd.as_deref()?));
+        if let Some(problem) = problem {
+            tracing::warn!("{problem}");
+        }
+        (rule == DraftRule::Off).then_some("draft_off_in_repository")
     }
 
     /// Why the vault must not be written to for this session.
@@ -308,7 +334,7 @@ pub async fn compose(
     since: Option<Timestamp>,
     there: Option<&StoredNote>,
 ) -> Result<Option<Drafted>> {
-    let (mut story, _) = story::read(reader, state).await?;
+    let (mut story, summary) = story::read(reader, state).await?;
     add_subjects(git, &mut story).await;
     let checked = check_evidence(extractive::draft(&story, since), &story);
     for rejected in &checked.rejected {
@@ -337,6 +363,7 @@ pub async fn compose(
         note,
         truth,
         synced_at: story.last_at,
+        remote: summary.git.remote,
         cwd: story.cwd,
     }))
 }

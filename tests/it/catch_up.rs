@@ -153,6 +153,8 @@ fn one_bad_thing_costs_one_line_and_the_rest_goes_on() {
     }
     assert_eq!(home.session(S1)["prompts"], 1);
     assert_eq!(home.session(S2)["prompts"], 1);
+    let status = home.ctl(&["status", "--json"]).json();
+    assert_eq!(status["funnel"]["dropped"]["file_unrecognised"], 1, "the pointer is no session");
 }
 
 #[test]

@@ -140,3 +140,41 @@ fn a_session_id_never_leads_out_of_the_state_directory() {
             .all(|path| !path.display().to_string().contains("/escape"))
     );
 }
+
+#[test]
+fn case_123_an_excluded_session_is_not_even_in_the_ledger_until_the_policy_lets_it_in() {
+    let config = "[projects]\nexclude = [\"/w/secret/**\"]\n";
+    let home = Home::with_idle_after("20m");
+    home.claude(S1)
+        .cwd(Path::new("/w/secret/x"))
+        .at(&ago(7_200))
+        .title("zebra")
+        .prompt("zebra-prompt")
+        .answer("Done.");
+    home.codex(S2).at(&ago(7_200)).meta(Path::new("/w/svc")).prompt("One").answer("Done.");
+    let home = home.config(config);
+    home.once().ok();
+    assert!(home.session(S1).is_null());
+    assert_eq!(home.session(S2)["prompts"], 1);
+    let status = home.ctl(&["status", "--json"]).json();
+    assert_eq!(status["funnel"]["dropped"]["file_excluded"], 1);
+    let ledger = std::fs::read(home.state().join("ledger.db")).expect("read");
+    assert!(!ledger.windows(9).any(|window| window == b"/w/secret"));
+    // The policy changes its mind.
+    let home = home.without_config(config);
+    home.once().ok();
+    assert_eq!(home.session(S1)["prompts"], 1);
+}
+
+#[test]
+fn a_repository_that_wants_no_notes_gets_none() {
+    let home = Home::with_idle_after("20m");
+    let repository = home.repository("repo");
+    std::fs::write(repository.join(".majordomus.toml"), "draft = \"off\"\n").expect("written");
+    home.claude(S1).cwd(&repository).at(&ago(7_200)).prompt("One").edit("/w/a.rs").answer("Done.");
+    home.once().ok();
+    assert!(home.notes().is_empty());
+    assert_eq!(home.envelopes().len(), 1, "the record is made all the same");
+    let dropped = home.ctl(&["status", "--json"]).json()["funnel"]["dropped"].clone();
+    assert_eq!(dropped["draft_off_in_repository"], 1);
+}

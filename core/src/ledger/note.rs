@@ -102,7 +102,7 @@ impl Reader {
         rows.iter().map(decode).collect()
     }
 
-    /// Why closed episodes got no note, and how many for each reason.
+    /// Why closed episodes got no note and files no session, and how many for each reason.
     pub async fn skipped(&mut self, since: Timestamp) -> Result<Vec<(String, u64)>, LedgerError> {
         const OPERATION: &str = "count the episodes without a note";
         let rows = sqlx::query(
@@ -113,7 +113,10 @@ impl Reader {
              SELECT ?2, count(DISTINCT e.session) FROM envelope e
               WHERE e.meaningful AND coalesce(e.active_at, e.closed_at) < ?1
                 AND NOT EXISTS (SELECT 1 FROM note n WHERE n.session = e.session)
-             HAVING count(*) > 0",
+             HAVING count(*) > 0
+             UNION ALL
+             SELECT 'file_' || state, count(*) FROM source
+              WHERE state IN ('unrecognised', 'excluded') GROUP BY state",
         )
         .bind(since.as_microsecond())
         .bind(PENDING_REASON_HISTORY)

@@ -47,8 +47,10 @@ pub enum SourceStatus {
     Live,
     /// It is gone; the ledger keeps what it has. Not the same as withdrawn.
     Missing,
-    /// It has the right name, and not one line of a known shape.
+    /// It has the right name, and its lines do not make a session.
     Unrecognised,
+    /// Policy keeps it out: what follows its position is not in the ledger.
+    Excluded,
 }
 
 impl SourceStatus {
@@ -58,6 +60,7 @@ impl SourceStatus {
             Self::Live => "live",
             Self::Missing => "missing",
             Self::Unrecognised => "unrecognised",
+            Self::Excluded => "excluded",
         }
     }
 
@@ -66,6 +69,7 @@ impl SourceStatus {
             "live" => Some(Self::Live),
             "missing" => Some(Self::Missing),
             "unrecognised" => Some(Self::Unrecognised),
+            "excluded" => Some(Self::Excluded),
             _ => None,
         }
     }
@@ -178,7 +182,7 @@ impl Reader {
     /// The sources whose last line waits for its end.
     pub async fn pending_sources(&mut self) -> Result<Vec<SourceState>, LedgerError> {
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
-            "{COLUMNS} WHERE pending > 0 AND state != 'missing' ORDER BY id"
+            "{COLUMNS} WHERE pending > 0 AND state = 'live' ORDER BY id"
         )))
         .fetch_all(&mut self.connection)
         .await

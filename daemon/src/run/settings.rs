@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -14,6 +15,7 @@ use crate::config::{Config, Env, Loaded, Scripted, VaultKind};
 use crate::failure::{Exit, Failure};
 use crate::git::{Git, GitSettings};
 use crate::paths::{self, Paths, PrivateDir};
+use crate::policy::Policy;
 use crate::scan::WatchRoot;
 
 /// The settings in force.
@@ -23,6 +25,8 @@ pub struct Settings {
     pub config: Config,
     /// Where things are.
     pub paths: Paths,
+    /// Which sessions take part.
+    pub policy: Arc<Policy>,
     /// The roots that are watched.
     pub roots: Vec<WatchRoot>,
     /// When sessions are closed.
@@ -52,6 +56,8 @@ impl Settings {
         let roots =
             roots.into_iter().map(|root| WatchRoot { tool: root.tool, path: root.path }).collect();
         let sessions = &config.sessions;
+        let policy = Policy::new(&config.projects, env)
+            .map_err(|error| Failure::new(Exit::ConfigInvalid, format!("{error:#}")))?;
         Ok(Self {
             rules: ClosingRules {
                 idle_after: signed(sessions.idle_after)?,
@@ -62,6 +68,7 @@ impl Settings {
             notes_since: signed(config.backfill.notes_since)?,
             scripted: config.notes.scripted,
             search_path: env.var("PATH").map(ToOwned::to_owned),
+            policy: Arc::new(policy),
             roots,
             inside_root,
             home: env.home.clone(),

@@ -105,7 +105,7 @@ async fn look(shared: &Shared, watcher: &mut Watcher, dirty: &Dirty, is_first: b
     let mut reader = Reader::open(&shared.settings.paths.ledger).await?;
     let work = tail::plan(&mut reader, candidates, tail::Scope::Some).await?;
     drop(reader);
-    let tailed = tail::tail(&shared.ledger, work, &mut |_, _| {}, &shared.stop).await?;
+    let tailed = shared.tailer.tail(work, &mut |_, _| {}).await?;
     for problem in &tailed.problems {
         shared.live.problem(problem);
     }

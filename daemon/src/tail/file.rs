@@ -13,6 +13,7 @@ use majordomus_core::ledger::{Chain, Checkpoint, FileId, NewEvent, SourceState, 
 use tokio::sync::mpsc::Sender;
 
 use super::identity::{Work, mtime_ns};
+use crate::policy::Policy;
 
 /// What the reading thread tells the writer, in order.
 #[derive(Debug)]
@@ -50,6 +51,8 @@ const BUFFER: usize = 256 * 1024;
 const HELD_LINES: usize = 200;
 /// And up to this many bytes.
 const HELD_BYTES: u64 = 1024 * 1024;
+/// Lines of which none is an object wait longer: most likely they are no session's at all.
+const HELD_JUNK: usize = 10_000;
 
 /// Bytes at either end that the anchor covers.
 const ANCHOR: u64 = 4 * 1024;
@@ -63,12 +66,12 @@ fn send(to: &Sender<Piece>, piece: Piece) -> ControlFlow<()> {
 }
 
 /// Reads what is new in one file and sends it.
-pub(super) fn read(work: &Work, to: &Sender<Piece>) -> ControlFlow<()> {
+pub(super) fn read(work: &Work, policy: &Policy, to: &Sender<Piece>) -> ControlFlow<()> {
     send(to, Piece::Begin(work.known.as_ref().map(|source| source.row)))?;
     match open(&work.path) {
         Ok(opened) => {
             let path = work.path.clone();
-            match Reading::begin(work, opened, to)? {
+            match Reading::begin(work, policy, opened, to)? {
                 Ok(None) => {}
                 Ok(Some(mut reading)) => {
                     if let Err(error) = reading.run(to)? {
@@ -145,29 +148,48 @@ enum Continuity {
     Rewritten,
 }
 
+/// Whether the file takes part, as far as its lines tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// No line named a directory yet.
+    Unknown,
+    /// It does.
+    Takes,
+    /// Policy keeps it out.
+    Excluded,
+}
+
+/// The state up to which lines were sent; what follows can be given up without a trace.
+#[derive(Clone, Debug)]
+struct Sent {
+    position: u64,
+    chain: Chain,
+    reader: Reader,
+}
+
 /// The pass over one file.
-struct Reading {
+struct Reading<'a> {
+    policy: &'a Policy,
+    part: Part,
     tool: Tool,
     path: PathBuf,
     opened: Opened,
     reader: Reader,
-    /// The reader before the first line.
-    start: Reader,
     generation: u32,
     chain: Chain,
     /// End of the last line that was taken.
     position: u64,
-    /// End of the last line that was sent.
-    sent: u64,
+    sent: Sent,
     events: Vec<NewEvent>,
     /// Whether a line was an object: a file without any is no session file.
     has_object: bool,
     accept_unfinished: bool,
 }
 
-impl Reading {
+impl<'a> Reading<'a> {
     fn begin(
         work: &Work,
+        policy: &'a Policy,
         opened: Opened,
         to: &Sender<Piece>,
     ) -> ControlFlow<(), io::Result<Option<Self>>> {
@@ -178,14 +200,15 @@ impl Reading {
         };
         let start = Reader::new(work.tool, &work.below_root);
         let fresh = |generation| Self {
+            policy,
+            part: Part::Unknown,
             tool: work.tool,
             path: work.path.clone(),
             reader: start.clone(),
-            start: start.clone(),
             generation,
             chain: Chain::EMPTY,
             position: 0,
-            sent: 0,
+            sent: Sent { position: 0, chain: Chain::EMPTY, reader: start.clone() },
             events: Vec::new(),
             has_object: false,
             accept_unfinished: work.accept_unfinished,
@@ -204,7 +227,11 @@ impl Reading {
                     reader: seen.reader.clone(),
                     chain: seen.chain,
                     position: seen.position,
-                    sent: seen.position,
+                    sent: Sent {
+                        position: seen.position,
+                        chain: seen.chain,
+                        reader: seen.reader.clone(),
+                    },
                     has_object: seen.position > 0,
                     ..fresh(seen.generation)
                 }
@@ -250,6 +277,9 @@ impl Reading {
                     ControlFlow::Continue(())
                 }
             })?;
+            if self.gave_up() {
+                break;
+            }
         }
         let mut pending = framer.pending();
         if self.accept_unfinished && self.take_unfinished(&framer) {
@@ -274,7 +304,28 @@ impl Reading {
 
     fn push(&mut self, position: u64, length: u64, hash: LineHash, entry: Entry) {
         self.has_object |= entry.kind != EntryKind::Unreadable;
+        if self.part == Part::Unknown
+            && let Some(cwd) = &entry.context.cwd
+        {
+            let remote = entry.facts.iter().find_map(|fact| match fact {
+                Fact::Git { remote, .. } => remote.as_deref(),
+                _ => None,
+            });
+            let excluded = self.policy.exclusion(Some(cwd), remote).is_some();
+            self.part = if excluded { Part::Excluded } else { Part::Takes };
+        }
         self.events.push(NewEvent { position, length, hash, entry });
+    }
+
+    /// Nothing of what follows in the file can change what becomes of it.
+    fn gave_up(&self) -> bool {
+        let is_orphan = !self.waits() && self.reader.identity_by_name().is_none();
+        self.part == Part::Excluded || is_orphan
+    }
+
+    /// Few lines were read yet: those that tell more may still come.
+    fn waits(&self) -> bool {
+        self.events.len() < HELD_LINES && self.position < HELD_BYTES
     }
 
     /// Takes the last line without its line end if it is complete. True if it was taken.
@@ -297,53 +348,63 @@ impl Reading {
 
     /// Sends the events taken so far. At the end of the file it sends a checkpoint in any case.
     fn flush(&mut self, to: &Sender<Piece>, pending: u64, at_end: bool) -> ControlFlow<()> {
-        let identity = self.decided();
-        let gives_up = at_end && self.accept_unfinished;
-        let identity = match identity {
-            None if gives_up && self.has_object => self.reader.identity_by_name(),
-            identity => identity,
+        let Some(identity) = self.decided(at_end) else {
+            return if at_end { self.send_given_up(to) } else { ControlFlow::Continue(()) };
         };
-        let Some(identity) = identity else {
-            if !at_end {
-                // Not decided within the piece: it goes on waiting.
-                return ControlFlow::Continue(());
-            }
-            return self.send_checkpoint(to);
-        };
+        let checkpoint = self.checkpoint(pending, SourceStatus::Live);
+        let (tool, path) = (self.tool, self.path.clone());
         if self.events.is_empty() {
-            let checkpoint = self.checkpoint(pending, SourceStatus::Live);
-            let piece = Piece::Checkpoint { tool: self.tool, path: self.path.clone(), checkpoint };
+            let piece = Piece::Checkpoint { tool, path, checkpoint };
             return if at_end { send(to, piece) } else { ControlFlow::Continue(()) };
         }
-        let checkpoint = self.checkpoint(pending, SourceStatus::Live);
-        let bytes = self.position - self.sent;
-        self.sent = self.position;
+        let bytes = self.position - self.sent.position;
+        let (chain, reader) = (self.chain, self.reader.clone());
+        self.sent = Sent { position: self.position, chain, reader };
         let events = std::mem::take(&mut self.events);
-        let (tool, path) = (self.tool, self.path.clone());
         send(to, Piece::Lines { tool, path, identity, events, checkpoint, bytes })
     }
 
-    /// Whose the lines are, if they tell or there are too many to wait any longer.
-    fn decided(&self) -> Option<SourceIdentity> {
-        let waits = self.events.len() < HELD_LINES && self.position < HELD_BYTES;
-        if !self.has_object && waits {
+    /// Whose the lines are, once they tell, or will not tell any more, and may be recorded.
+    fn decided(&self, at_end: bool) -> Option<SourceIdentity> {
+        let is_fresh = self.sent.position == 0;
+        let no_more_comes = !self.waits() || (at_end && self.accept_unfinished);
+        let is_allowed = match self.part {
+            Part::Takes => true,
+            Part::Excluded => false,
+            // What was recorded before goes on; what is new must be known by its directory, where that matters.
+            Part::Unknown => {
+                !is_fresh
+                    || !self.policy.needs_directory()
+                    || (no_more_comes && self.policy.exclusion(None, None).is_none())
+            }
+        };
+        // A file without a single object is no session file, unless it is too long to be held back.
+        let is_junk = !self.has_object && (at_end || self.events.len() < HELD_JUNK);
+        if !is_allowed || is_junk {
             return None;
         }
         self.reader
             .identity()
-            .or_else(|| (!waits).then(|| self.reader.identity_by_name()).flatten())
+            .or_else(|| no_more_comes.then(|| self.reader.identity_by_name()).flatten())
     }
 
-    /// Remembers what was seen of a file whose lines do not (yet) go into the ledger.
-    fn send_checkpoint(&self, to: &Sender<Piece>) -> ControlFlow<()> {
+    /// Remembers what was seen of a file whose lines do not go into the ledger, or not yet.
+    fn send_given_up(&self, to: &Sender<Piece>) -> ControlFlow<()> {
         let is_junk = !self.has_object && !self.events.is_empty();
-        let status = if is_junk { SourceStatus::Unrecognised } else { SourceStatus::Live };
+        let status = if self.part == Part::Excluded {
+            SourceStatus::Excluded
+        } else if is_junk || self.gave_up() || self.accept_unfinished {
+            SourceStatus::Unrecognised
+        } else {
+            SourceStatus::Live
+        };
+        let Sent { position, chain, reader } = self.sent.clone();
         let checkpoint = Checkpoint {
-            position: 0,
-            chain: Chain::EMPTY,
-            anchor: LineHash::of(b""),
-            pending: self.opened.size,
-            reader: self.start.clone(),
+            position,
+            chain,
+            reader,
+            anchor: self.anchor(position),
+            pending: self.opened.size.saturating_sub(position),
             ..self.checkpoint(0, status)
         };
         send(to, Piece::Checkpoint { tool: self.tool, path: self.path.clone(), checkpoint })
@@ -357,7 +418,7 @@ impl Reading {
             mtime_ns: self.opened.mtime_ns,
             position: self.position,
             chain: self.chain,
-            anchor: self.anchor(),
+            anchor: self.anchor(self.position),
             pending,
             reader: self.reader.clone(),
             status,
@@ -365,12 +426,12 @@ impl Reading {
         }
     }
 
-    fn anchor(&self) -> LineHash {
+    fn anchor(&self, position: u64) -> LineHash {
         if is_compressed(&self.path) {
             return LineHash::of(b"");
         }
         // An anchor that could not be read never matches, which only costs a full comparison later.
-        anchor(&self.opened.file, self.position).unwrap_or(LineHash([0; 16]))
+        anchor(&self.opened.file, position).unwrap_or(LineHash([0; 16]))
     }
 }
 

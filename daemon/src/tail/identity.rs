@@ -70,7 +70,7 @@ pub(super) async fn plan(
             None => reader.source_at(&candidate.path).await?,
         };
         match source {
-            Some(source) if !has_changed(&source) => {}
+            Some(source) if !is_due(&source, scope) => {}
             Some(source) => work.push(work_for(candidate, Some(source), false)),
             None => {
                 let file = file_id(&candidate.path);
@@ -94,6 +94,13 @@ pub(super) async fn plan(
         accept_unfinished: false,
     }));
     Ok(work)
+}
+
+/// Whether a known source is to be read. The policy may have changed since: a look at everything asks it again.
+fn is_due(source: &SourceState, scope: Scope) -> bool {
+    let is_asked_again =
+        scope == Scope::Everything && source.checkpoint.status == SourceStatus::Excluded;
+    is_asked_again || has_changed(source)
 }
 
 fn work_for(candidate: Candidate, known: Option<SourceState>, moved: bool) -> Work {

@@ -64,6 +64,13 @@ impl Home {
         self
     }
 
+    /// Takes text out of the configuration again.
+    #[must_use]
+    pub fn without_config(mut self, text: &str) -> Self {
+        self.extra_config = self.extra_config.replace(text, "");
+        self
+    }
+
     pub fn path(&self, below: &str) -> PathBuf {
         self.dir.path().join(below)
     }

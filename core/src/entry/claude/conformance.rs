@@ -16,6 +16,10 @@ const MISJUDGED: &[(&str, &str, &str)] = &[
     ("0fae0449-64d3-4788-8622-d3a47d82c14b.jsonl", "commits", REBASED),
     ("agent-a0ad4f44468bdf20d.jsonl", "session_id", PARENT),
     ("21849da6-9912-558d-9397-c13f352b139d.jsonl", "session_id", STEM),
+    ("21849da6-9912-558d-9397-c13f352b139d.jsonl", "human_prompts", SHORT),
+    ("8c5dc068-b59a-5081-8530-f68448192d51.jsonl", "human_prompts", SHORT),
+    ("cfc75602-348f-5e2b-bdc6-8c07b7606ca0.jsonl", "assistant_text_messages", SHORT),
+    ("cfc75602-348f-5e2b-bdc6-8c07b7606ca0.jsonl", "tool_calls", SHORT),
     ("2f4df90a-7422-59c2-bab9-6d0eb72633d4.jsonl", "session_id", STEM),
     ("580b0f9f-39d5-587a-80ff-646d59a58711.jsonl", "session_id", STEM),
     ("6a56e11b-1d09-5905-90f4-ac6def36a654.jsonl", "session_id", STEM),
@@ -30,6 +34,8 @@ const MISJUDGED: &[(&str, &str, &str)] = &[
 
 const REBASED: &str = "`git rebase --continue` printed the line of a commit that it made; the expectation looks \
                        only at commands with the word `commit`, formats.md 1.7 also at this one";
+const SHORT: &str =
+    "two lines with other contents carry one short uuid, which is no identity by itself";
 const PARENT: &str =
     "no line has a session id, but the directory above `subagents` is the parent's";
 const STEM: &str = "the stem is a UUID: it is the session, whatever the lines say (formats.md 1.6)";
