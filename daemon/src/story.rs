@@ -26,6 +26,25 @@ struct Told {
     wants: Wants,
 }
 
+/// What the results of the calls tell.
+#[derive(Default)]
+struct Calls {
+    /// How each went.
+    outcomes: HashMap<String, CallOutcome>,
+    /// Events of the calls that commit.
+    committing: HashMap<String, LedgerSeq>,
+    /// Hashes that their results name, each with the event of its call.
+    made: Vec<(String, LedgerSeq)>,
+}
+
+impl Calls {
+    /// The call that made a commit.
+    fn maker(&self, hash: &str) -> Option<LedgerSeq> {
+        let same = |known: &str| known.starts_with(hash) || hash.starts_with(known);
+        self.made.iter().find(|(known, _)| same(known)).map(|(_, seq)| *seq)
+    }
+}
+
 /// Which texts of a line count. Codex writes prompts and answers in several places, one of which counts.
 #[derive(Clone, Copy, Default)]
 struct Wants {
@@ -38,11 +57,11 @@ struct Wants {
 pub async fn read(reader: &mut Reader, state: &SessionState) -> Result<(Story, Summary)> {
     let mut fold = Fold::default();
     let mut told = Vec::new();
-    let mut outcomes = HashMap::new();
+    let mut calls = Calls::default();
     reader
         .events(state.row, LedgerSeq(0), state.last, |event| {
             fold.push(&event);
-            take(&event, &mut told, &mut outcomes);
+            take(&event, &mut told, &mut calls);
         })
         .await?;
     let summary = fold.finish();
@@ -51,7 +70,7 @@ pub async fn read(reader: &mut Reader, state: &SessionState) -> Result<(Story, S
     let mut turns = Vec::with_capacity(told.len());
     for line in told {
         for text in bodies.texts(reader, line.place).await? {
-            if let Some(what) = turn_text(text, line.wants, &outcomes) {
+            if let Some(what) = turn_text(text, line.wants, &calls.outcomes) {
                 turns.push(Turn { seq: line.seq, at: line.at, what });
             }
         }
@@ -60,7 +79,7 @@ pub async fn read(reader: &mut Reader, state: &SessionState) -> Result<(Story, S
         Some((_, seq)) => title_at(reader, &mut bodies, seq).await?,
         None => None,
     };
-    Ok((story(state, &summary, title, turns), summary))
+    Ok((story(state, &summary, title, turns, &calls), summary))
 }
 
 async fn title_at(
@@ -77,13 +96,22 @@ async fn title_at(
 }
 
 /// Notes an event's line if its text belongs to the story: what the session's own thread said and did.
-fn take(event: &EventRow, told: &mut Vec<Told>, outcomes: &mut HashMap<String, CallOutcome>) {
+fn take(event: &EventRow, told: &mut Vec<Told>, calls: &mut Calls) {
     let (EventKind::Entry(_), Some(place), true) = (event.kind, event.place, event.counts) else {
         return;
     };
     for fact in &event.facts {
-        if let Fact::Result(result) = fact {
-            outcomes.insert(result.call.clone(), result.outcome);
+        match fact {
+            Fact::Call(call) if call.commits && event.context.agent.is_none() => {
+                calls.committing.insert(call.id.clone(), event.seq);
+            }
+            Fact::Result(result) => {
+                calls.outcomes.insert(result.call.clone(), result.outcome);
+                if let Some(seq) = calls.committing.get(&result.call) {
+                    calls.made.extend(result.commits.iter().map(|hash| (hash.clone(), *seq)));
+                }
+            }
+            _ => {}
         }
     }
     if event.context.agent.is_some() {
@@ -177,6 +205,7 @@ fn story(
     summary: &Summary,
     title: Option<String>,
     turns: Vec<Turn>,
+    calls: &Calls,
 ) -> Story {
     let threads = || std::iter::once(&summary.own).chain(summary.agents.values());
     let touches = |thread: &Thread| -> Vec<FileTouch> {
@@ -188,7 +217,8 @@ fn story(
     let mut commits: Vec<StoryCommit> = Vec::new();
     for hash in threads().flat_map(|thread| &thread.commits) {
         if !commits.iter().any(|known| known.hash == *hash) {
-            commits.push(StoryCommit { hash: hash.clone(), subject: None });
+            let made_by = calls.maker(hash);
+            commits.push(StoryCommit { hash: hash.clone(), subject: None, made_by });
         }
     }
     let fallback = state.active_at.unwrap_or(Timestamp::UNIX_EPOCH);

@@ -174,7 +174,7 @@ impl<'a> Known<'a> {
     fn shows_file(&self, shown: &str) -> bool {
         self.files.contains(shown)
             || self.files.iter().any(|path| {
-                path.strip_suffix(shown).is_some_and(|directory| directory.ends_with('/'))
+                path.strip_suffix(shown).is_some_and(|directory| directory.ends_with(['/', '\\']))
             })
     }
 

@@ -59,6 +59,7 @@ fn with_commits_once(story: &Story) -> Cow<'_, Story> {
                 if known.subject.is_none() {
                     known.subject.clone_from(&commit.subject);
                 }
+                known.made_by = known.made_by.or(commit.made_by);
             }
             None => once.push(commit.clone()),
         }
@@ -145,8 +146,15 @@ fn what_changed(story: &Story, rounds: &[Round<'_>]) -> Option<Statement> {
             return None;
         }
         let last = story.turns.last()?;
-        let text = "No change to a file and no commit is on record.".to_owned();
-        return Some(Statement { text, evidence: vec![Evidence::Event(last.seq)] });
+        // What a command wrote is not on record.
+        let commands = rounds.iter().any(|round| round.commands > 0);
+        let text = if commands {
+            "No edit with an editing tool and no commit is on record."
+        } else {
+            "No change to a file and no commit is on record."
+        };
+        let evidence = vec![Evidence::Event(last.seq)];
+        return Some(Statement { text: text.to_owned(), evidence });
     }
     Some(Statement { text: sentence(&parts.join(" and ")), evidence })
 }
@@ -218,7 +226,7 @@ fn choose(rounds: &[Round<'_>], tellable: &[usize]) -> Vec<usize> {
     let rank = |at: usize| {
         let outer = Some(at) == first || Some(at) == last;
         let round = &rounds[at];
-        (!outer, round.commits.is_empty(), round.edits == 0, at)
+        (!outer, round.commits.is_empty(), round.edits == 0, !round.may_have_changed(), at)
     };
     let mut ranked = tellable.to_vec();
     ranked.sort_by_key(|at| rank(*at));
@@ -235,7 +243,7 @@ fn left_out(rounds: &[Round<'_>], tellable: &[usize], chosen: &[usize]) -> Optio
     if prompts.is_empty() {
         return None;
     }
-    let unchanged = !left.iter().any(|round| round.changed());
+    let unchanged = !left.iter().any(|round| round.may_have_changed());
     let tail = if unchanged { ", which led to no recorded change," } else { "" };
     let verb = if prompts.len() == 1 { "is" } else { "are" };
     let text = format!("{}{tail} {verb} not told here.", counted(prompts.len(), "further prompt"));
@@ -355,7 +363,11 @@ fn resumed(story: &Story, since: Timestamp) -> Option<Statement> {
     let is_new = |seq: Option<LedgerSeq>| turns.iter().any(|turn| Some(turn.seq) == seq);
     // Only commits that a command of a new round explains: the others may be old ones.
     let fresh = rounds(story).into_iter().filter(|round| is_new(round.starts_at()));
-    let commits = fresh.map(|round| round.commits.len()).sum();
+    let explained: Vec<usize> = fresh.flat_map(|round| round.commits).collect();
+    let is_fresh = |at: &usize| {
+        explained.contains(at) || story.commits.get(*at).is_some_and(|one| is_new(one.made_by))
+    };
+    let commits = (0..story.commits.len()).filter(is_fresh).count();
     let evidence = turns.iter().map(|turn| Evidence::Event(turn.seq)).collect();
     let new = Story { turns, commits: Vec::new(), ..story.clone() };
     let rounds = rounds(&new);
@@ -457,19 +469,36 @@ fn commit_name(commit: &StoryCommit) -> String {
 
 /// Up to [`MAX_NAMED`] paths, and how many more.
 fn named<'a>(paths: impl Iterator<Item = &'a str>) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for name in paths.map(inline::code) {
+    let mut once: Vec<&str> = Vec::new();
+    for path in paths {
         // One file may be known by two paths.
-        if !names.contains(&name) {
-            names.push(name);
+        if !once.contains(&path) {
+            once.push(path);
         }
     }
+    let mut names: Vec<String> = once.into_iter().map(|path| inline::code(&brief(path))).collect();
     let more = names.len().saturating_sub(MAX_NAMED);
     if more > 0 {
         names.truncate(MAX_NAMED);
         names.push(format!("{more} more"));
     }
     listed(&names)
+}
+
+/// A path as a sentence can bear it: of a long one the end. Artifacts has it whole.
+fn brief(path: &str) -> Cow<'_, str> {
+    const MAX: usize = 60;
+    if path.chars().count() <= MAX {
+        return Cow::Borrowed(path);
+    }
+    let cut = path.char_indices().rev().nth(MAX - 3).map_or(0, |(at, _)| at);
+    let tail = path.get(cut..).unwrap_or(path);
+    // At a directory if there is one; a longer name stays whole.
+    let tail = match tail.split_once(['/', '\\']) {
+        Some((_, rest)) => rest,
+        None => path.rsplit(['/', '\\']).next().unwrap_or(path),
+    };
+    Cow::Owned(format!("…/{tail}"))
 }
 
 fn listed(parts: &[String]) -> String {
@@ -490,8 +519,7 @@ fn counted(count: usize, noun: &str) -> String {
 
 /// Ends a sentence, unless the words it ends with do so themselves.
 fn sentence(text: &str) -> String {
-    let quoted = text.strip_suffix('”');
-    if quoted.unwrap_or(text).ends_with(['.', '!', '?', '。', '！', '？', '…']) {
+    if text.trim_end_matches('”').ends_with(['.', '!', '?', '。', '！', '？', '…']) {
         text.to_owned()
     } else {
         format!("{text}.")

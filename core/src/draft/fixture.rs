@@ -63,7 +63,14 @@ impl StoryBuilder {
 
     pub fn commit(mut self, hash: &str, subject: &str) -> Self {
         let subject = Some(subject.to_owned());
-        self.0.commits.push(StoryCommit { hash: hash.to_owned(), subject });
+        self.0.commits.push(StoryCommit { hash: hash.to_owned(), subject, made_by: None });
+        self
+    }
+
+    /// The last call made a commit, of which nothing but the hash is known.
+    pub fn committed(mut self, hash: &str) -> Self {
+        let made_by = self.0.turns.last().map(|turn| turn.seq);
+        self.0.commits.push(StoryCommit { hash: hash.to_owned(), subject: None, made_by });
         self
     }
 

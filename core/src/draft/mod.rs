@@ -53,6 +53,8 @@ pub struct StoryCommit {
     pub hash: String,
     /// First line of its message, if known.
     pub subject: Option<String>,
+    /// The call whose result proves it, if a tool's result does.
+    pub made_by: Option<LedgerSeq>,
 }
 
 /// One thing that was said or done.

@@ -65,10 +65,18 @@ pub struct Round<'a> {
     commit_calls: Vec<&'a str>,
 }
 
+/// The ends of directories' names, of either system.
+const SEPARATORS: [char; 2] = ['/', '\\'];
+
 impl Round<'_> {
     /// Whether something was changed.
     pub fn changed(&self) -> bool {
         self.edits > 0 || !self.commits.is_empty()
+    }
+
+    /// Whether something may have been changed, as far as the story tells.
+    pub fn may_have_changed(&self) -> bool {
+        self.changed() || !self.commit_calls.is_empty() || self.agents > 0
     }
 
     /// The first event.
@@ -127,11 +135,14 @@ fn count<'a>(
     if outcome == CallOutcome::Denied {
         round.denied += 1;
     } else if is(EDITORS) || (is(SHELLS) && patch) {
-        if outcome == CallOutcome::Failed {
-            round.failed_edits += 1;
-        } else {
-            round.edits += 1;
-            note_files(round, story, argument);
+        match outcome {
+            CallOutcome::Failed => round.failed_edits += 1,
+            // Without a result, only the file itself can tell that it was changed.
+            CallOutcome::Running if !names_a_file(story, argument) => {}
+            _ => {
+                round.edits += 1;
+                note_files(round, story, argument);
+            }
         }
     } else if is(SHELLS) {
         round.commands += 1;
@@ -146,31 +157,44 @@ fn count<'a>(
     }
 }
 
-/// An edit's argument is a path, or a patch that names paths.
 fn note_files(round: &mut Round<'_>, story: &Story, argument: &str) {
-    let argument = argument.trim();
-    if argument.is_empty() {
-        return;
-    }
-    for (at, file) in story.files.iter().enumerate() {
-        let ends = |long: &str, short: &str| {
-            long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
-        };
-        let named = ends(&file.path, argument)
-            || ends(argument, &file.path)
-            || (argument.contains('\n') && argument.contains(shown(story, &file.path)));
-        if named && !round.files.contains(&at) {
+    for at in 0..story.files.len() {
+        if names(story, argument, at) && !round.files.contains(&at) {
             round.files.push(at);
         }
     }
 }
 
-/// A commit belongs to the round whose command holds its subject; when that tells nothing and there are as many
-/// committing commands as commits, they go in order. Else it is nobody's.
+fn names_a_file(story: &Story, argument: &str) -> bool {
+    (0..story.files.len()).any(|at| names(story, argument, at))
+}
+
+/// Whether an edit's argument, a path or a patch that names paths, names a file of the story.
+fn names(story: &Story, argument: &str, file: usize) -> bool {
+    let argument = argument.trim();
+    let Some(file) = story.files.get(file).filter(|_| !argument.is_empty()) else { return false };
+    let ends = |long: &str, short: &str| {
+        long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with(SEPARATORS))
+    };
+    ends(&file.path, argument)
+        || ends(argument, &file.path)
+        || (argument.contains('\n') && argument.contains(shown(story, &file.path)))
+}
+
+/// A commit belongs to the round whose call proves it, else to the one whose command holds its subject; when that
+/// tells nothing of any and there are as many committing commands as commits, they go in order. Else it is
+/// nobody's.
 fn assign_commits(rounds: &mut [Round<'_>], story: &Story) {
     let calls: usize = rounds.iter().map(|round| round.commit_calls.len()).sum();
     let mut assigned = HashSet::new();
     for (at, commit) in story.commits.iter().enumerate() {
+        let proves =
+            |round: &&mut Round<'_>| commit.made_by.is_some_and(|seq| round.calls.contains(&seq));
+        if let Some(round) = rounds.iter_mut().find(proves) {
+            round.commits.push(at);
+            assigned.insert(at);
+            continue;
+        }
         let Some(subject) = commit.subject.as_deref().filter(|subject| subject.len() > 3) else {
             continue;
         };
@@ -284,6 +308,44 @@ mod tests {
             .build();
         let commits: Vec<usize> = rounds(&story).iter().map(|round| round.commits.len()).collect();
         assert_eq!(commits, [0, 1, 0]);
+    }
+
+    #[test]
+    fn a_commit_belongs_to_the_round_whose_call_proves_it() {
+        let story = StoryBuilder::new()
+            .prompt("first")
+            .run("git commit -F m; git commit -F n")
+            .committed("0123abc")
+            .committed("1123abc")
+            .prompt("second")
+            .run("git commit -F o")
+            .committed("2123abc")
+            .prompt("third")
+            .run("git commit -F p")
+            .build();
+        let commits: Vec<Vec<usize>> = rounds(&story).iter().map(|r| r.commits.clone()).collect();
+        assert_eq!(commits, [vec![0, 1], vec![2], vec![]]);
+    }
+
+    #[test]
+    fn an_edit_without_a_result_counts_only_if_its_file_changed() {
+        let story = StoryBuilder::new()
+            .prompt("go")
+            .edit("/w/app/a.rs")
+            .call("Edit", "/w/app/a.rs", CallOutcome::Running)
+            .call("Edit", "/w/app/b.rs", CallOutcome::Running)
+            .build();
+        assert_eq!(rounds(&story)[0].edits, 2);
+    }
+
+    #[test]
+    fn files_of_windows_are_known_by_their_ends() {
+        let story = StoryBuilder::new()
+            .prompt("go")
+            .edit(r"C:\w\app\src\a.rs")
+            .call("Edit", r"src\a.rs", CallOutcome::Ok)
+            .build();
+        assert_eq!(rounds(&story)[0].files, [0]);
     }
 
     #[test]

@@ -86,6 +86,32 @@ const NO_ANSWERS: &[&str] = &[
     "unexpected status",
 ];
 
+/// Words of greeting, in lower case: a sentence of few words that begins with one asks nothing.
+const GREETINGS: &[&str] = &[
+    "hi",
+    "hey",
+    "hello",
+    "yo",
+    "good morning",
+    "good evening",
+    "안녕",
+    "안녕하세요",
+    "こんにちは",
+    "おはよう",
+    "你好",
+    "您好",
+    "hallo",
+    "moin",
+    "bonjour",
+    "hola",
+    "ciao",
+    "привет",
+];
+
+/// Words, in lower case, with which a sentence goes on from something that was left out before it.
+const CONNECTIVES: &[&str] =
+    &["or", "and", "then", "but", "so", "which", "where", "with", "because"];
+
 /// Words before a full stop that do not end a sentence.
 const ABBREVIATIONS: &[&str] = &[
     "e.g", "i.e", "etc", "vs", "cf", "ca", "approx", "mr", "mrs", "dr", "st", "z.b", "bzw", "usw",
@@ -112,10 +138,17 @@ pub fn is_weak(text: &str) -> bool {
 /// What a prompt asks: its first sentences, plain, up to `max` characters.
 pub fn prompt_gist(text: &str, max: usize) -> Option<String> {
     let sentences = prompt_sentences(text);
-    let mut gist = gist_from(&sentences, max)?;
-    let used = sentences.iter().position(|sentence| gist.ends_with(sentence.as_str()));
-    for more in sentences.iter().skip(used.map_or(sentences.len(), |at| at + 1)) {
-        if gist.chars().count() + more.chars().count() + 1 > max {
+    // Quoted from its beginning: what was asked first is not to be left out unseen.
+    let start = sentences.iter().position(|s| !is_greeting(s)).unwrap_or(0);
+    let sentences = sentences.get(start..)?;
+    let mut gist = inline::shorten(sentences.first()?, max).into_owned();
+    for more in sentences.iter().skip(1) {
+        let room = max.saturating_sub(gist.chars().count() + 1);
+        if more.chars().count() > room {
+            // Little was said so far: better the beginning of the next sentence than nothing of it.
+            if weight(&gist) < 4 && room > 40 {
+                gist = format!("{gist} {}", inline::shorten(more, room));
+            }
             break;
         }
         gist.push(' ');
@@ -124,9 +157,19 @@ pub fn prompt_gist(text: &str, max: usize) -> Option<String> {
     Some(gist)
 }
 
+fn is_greeting(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase();
+    let greets = GREETINGS.iter().any(|word| {
+        let rest = lower.strip_prefix(word);
+        rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    });
+    greets && weight(sentence) < 4
+}
+
 /// The first sentence that says something, with the one that it announces ("Implement this plan: …").
 fn gist_from(sentences: &[String], max: usize) -> Option<String> {
-    let first = sentences.iter().position(|s| weight(s) >= 4).unwrap_or(0);
+    let says = |least| sentences.iter().position(|s| weight(s) >= least && !is_greeting(s));
+    let first = says(2).or_else(|| says(1)).unwrap_or(0);
     let mut gist = sentences.get(first)?.clone();
     if let Some(next) = sentences.get(first + 1).filter(|_| gist.ends_with([':', '：'])) {
         gist.push(' ');
@@ -135,8 +178,8 @@ fn gist_from(sentences: &[String], max: usize) -> Option<String> {
     Some(inline::shorten(&gist, max).into_owned())
 }
 
-/// What an answer says: its first sentence that is neither an opener, an announcement, an offer nor a question;
-/// one of its prose rather than one out of a list.
+/// What an answer says: its first sentence that is neither an opener, an announcement, an offer, a question nor
+/// a piece of one; one of its prose rather than one out of a list, and out of a list only a whole sentence.
 pub fn answer_gist(text: &str, max: usize) -> Option<String> {
     if is_no_answer(text) {
         return None;
@@ -144,7 +187,11 @@ pub fn answer_gist(text: &str, max: usize) -> Option<String> {
     let blocks = blocks(text);
     let found = [BlockKind::Prose, BlockKind::Item].into_iter().find_map(|kind| {
         let of_kind = blocks.iter().filter(|block| block.kind == kind);
-        of_kind.flat_map(|block| split(&block.text)).find(|sentence| says_something(sentence))
+        // One name out of a list of names is not what the list says.
+        let whole = |sentence: &String| kind == BlockKind::Prose || ends_as_sentence(sentence);
+        of_kind
+            .flat_map(|block| split(&block.text))
+            .find(|sentence| says_something(sentence) && whole(sentence))
     })?;
     Some(inline::shorten(&found, max).into_owned())
 }
@@ -155,7 +202,27 @@ fn says_something(sentence: &str) -> bool {
         let rest = lower.strip_prefix(opener);
         rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
     });
-    weight(sentence) >= 6 && !sentence.ends_with([':', '：', '?', '？', '…']) && !opener
+    weight(sentence) >= 6
+        && !sentence.ends_with([':', '：', '?', '？', '…'])
+        && !opener
+        && !is_piece(sentence)
+}
+
+fn ends_as_sentence(sentence: &str) -> bool {
+    sentence
+        .trim_end_matches(['"', '”', '\'', '’', ')', '）', '」'])
+        .ends_with(['.', '!', '。', '！'])
+}
+
+/// Whether a sentence is the rest of one whose beginning was left out, such as a code block.
+fn is_piece(sentence: &str) -> bool {
+    let first = sentence.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let depth = sentence.chars().try_fold(0_u32, |depth, c| match c {
+        '(' | '（' => Some(depth + 1),
+        ')' | '）' => depth.checked_sub(1),
+        _ => Some(depth),
+    });
+    CONNECTIVES.contains(&first) || depth.is_none()
 }
 
 /// The sentences of an answer as plain lines: code blocks, headings, tables, rules and images left out, list
@@ -239,10 +306,11 @@ fn blocks(text: &str) -> Vec<Block> {
             open = false;
             continue;
         }
-        // A hard-wrapped line goes on in small letters.
+        // A hard-wrapped line goes on in small letters, or with a name after a word that needs one.
         let goes_on = open
             && kind == BlockKind::Prose
-            && line.starts_with(char::is_lowercase)
+            && (line.trim_start_matches(['@', '"', '(']).starts_with(char::is_lowercase)
+                || blocks.last().is_some_and(|last| wants_more(&last.text)))
             && blocks.last().is_some_and(|last| !last.text.ends_with(['.', '!', '?', ':']));
         match blocks.last_mut() {
             Some(last) if goes_on => {
@@ -254,6 +322,15 @@ fn blocks(text: &str) -> Vec<Block> {
         open = !heading;
     }
     blocks
+}
+
+/// Whether a line cannot end with its last word.
+fn wants_more(line: &str) -> bool {
+    const OPEN: &[&str] = &[
+        "a", "an", "the", "of", "to", "from", "with", "for", "and", "or", "into", "than", "my",
+        "our", "your", "its",
+    ];
+    line.rsplit(' ').next().is_some_and(|word| OPEN.contains(&word)) && line.contains(' ')
 }
 
 /// A line without the mark of a list item or quotation.
@@ -353,6 +430,54 @@ mod tests {
         assert_eq!(
             sentences("The parser stops\nat empty lines.\nPlease fix."),
             ["The parser stops at empty lines.", "Please fix."]
+        );
+    }
+
+    #[test]
+    fn a_hard_wrapped_line_may_go_on_with_a_name() {
+        assert_eq!(
+            sentences("Please move this app from\nPostgres to\n@acme/store-js in\nphases."),
+            ["Please move this app from Postgres to @acme/store-js in phases."]
+        );
+        assert_eq!(
+            sentences("Fix the tests\nError: no such file"),
+            ["Fix the tests", "Error: no such file"]
+        );
+    }
+
+    #[test]
+    fn a_short_request_before_a_long_explanation_is_the_request() {
+        let prompt = "Fix the tests. They fail on the build server since the last merge.";
+        assert_eq!(title(prompt), Some("Fix the tests".into()));
+        assert_eq!(prompt_gist(prompt, 200).as_deref(), Some(prompt));
+        assert_eq!(
+            title("これは本当？\nこの文書にはこう書いてあります"),
+            Some("これは本当？".into())
+        );
+        assert_eq!(prompt_gist("Hello there! Fix it.", 80).as_deref(), Some("Fix it."));
+        assert_eq!(
+            prompt_gist("Yes. Use the second one.", 80).as_deref(),
+            Some("Yes. Use the second one.")
+        );
+        let long = format!("Why? {}", "word ".repeat(60));
+        assert!(
+            prompt_gist(&long, 100)
+                .is_some_and(|gist| gist.starts_with("Why? word") && gist.ends_with('…'))
+        );
+    }
+
+    #[test]
+    fn a_piece_of_a_sentence_or_a_name_out_of_a_list_is_no_gist() {
+        for piece in [
+            "Run:\n```\nmake\n```\nor open both of the files and paste it by hand.",
+            "Use sudo! without it nothing works in the shell here).",
+            "Changes:\n- Parser - returns false for an empty line now\n- Lexer - returns true for an empty line now",
+        ] {
+            assert_eq!(answer_gist(piece, 200), None, "{piece}");
+        }
+        assert_eq!(
+            answer_gist("Changes:\n- The parser now returns false for an empty line.", 200),
+            Some("The parser now returns false for an empty line.".into())
         );
     }
 

@@ -327,3 +327,57 @@ fn an_id_that_is_markup_cannot_break_the_entry() {
     let entry = timeline::entry("Session captured.", &id, at, &TimeZone::UTC);
     assert!(entry.contains(r"session:a\](http:\//x) \`"), "{entry}");
 }
+
+#[test]
+fn prompts_that_may_have_led_to_a_commit_are_not_said_to_have_changed_nothing() {
+    let mut story = StoryBuilder::new().prompt("Start the work on the importer");
+    for nth in 0..20 {
+        story = story.prompt(&format!("Please commit step number {nth}")).run("git commit -F m");
+    }
+    let text = body(&story.build());
+    assert!(text.contains("further prompts are not told here"), "{text}");
+}
+
+#[test]
+fn files_below_a_windows_directory_are_listed() {
+    let mut story = StoryBuilder::new().prompt("go").edit(r"C:\w\app\src\a.rs").build();
+    story.cwd = Some(r"C:\w\app".to_owned());
+    let text = body(&story);
+    assert!(text.contains(r"- **Files touched**: `src\a.rs`"), "{text}");
+}
+
+#[test]
+fn what_commands_wrote_is_not_denied() {
+    let story = StoryBuilder::new().prompt("Write it down").run("cat > a.txt").build();
+    assert!(body(&story).contains("No edit with an editing tool and no commit is on record."));
+}
+
+#[test]
+fn quotation_marks_at_the_end_bring_no_second_full_stop() {
+    let story = StoryBuilder::new()
+        .prompt("What does it say?")
+        .answer("The page says that the parser is “done with all lines.”")
+        .build();
+    assert!(!body(&story).contains("”."), "{}", body(&story));
+}
+
+#[test]
+fn a_long_path_is_short_in_sentences_and_whole_among_the_artifacts() {
+    let path = "/home/dev/projects/another-checkout.worktrees/importer-clean-up/docs/README.md";
+    let text = body(&StoryBuilder::new().prompt("Tidy it").edit(path).build());
+    assert!(text.contains("1 edit in `…/importer-clean-up/docs/README.md`."), "{text}");
+    assert!(text.contains(&format!("- **Files touched**: `{path}`")), "{text}");
+}
+
+#[test]
+fn an_update_counts_a_commit_of_the_round_that_it_found_open() {
+    let story = StoryBuilder::new()
+        .prompt("Fix the parser")
+        .edit("/w/app/a.rs")
+        .run("git commit -F m")
+        .committed("0123abc")
+        .build();
+    let since = story.turns[1].at;
+    let entry = draft(&story, since).entry.expect("an entry").text;
+    assert_eq!(entry, "Session resumed. The agent went on (1 commit).");
+}
