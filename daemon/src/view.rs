@@ -7,10 +7,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use jiff::Timestamp;
+use majordomus_core::draft::title_of;
 use majordomus_core::entry::Text;
 use majordomus_core::envelope::sha256_hex;
 use majordomus_core::ids::{LedgerSeq, SessionRow, Tool};
 use majordomus_core::ledger::{EnvelopeRow, Match, NoteRow, Reader, SessionState};
+use majordomus_core::note::inline;
 use majordomus_core::session::{Fold, Summary, Thread};
 use serde::{Deserialize, Serialize};
 
@@ -307,32 +309,13 @@ pub async fn title(
     Ok(None)
 }
 
-/// The beginning of a text as one line of at most 80 characters, without control characters: it goes to
-/// terminals.
-pub fn one_line(text: &str) -> Option<String> {
+/// A text's title as its note would have it, markup reduced to its words; else its beginning. One short line
+/// without control characters, since it goes to terminals.
+fn one_line(text: &str) -> Option<String> {
     const MAX: usize = 80;
-    let words: Vec<String> = text
-        .split_whitespace()
-        .map(|word| word.chars().filter(|c| !is_unprintable(*c)).collect::<String>())
-        .filter(|word| !word.is_empty())
-        .take(MAX)
-        .collect();
-    let line = words.join(" ");
-    if line.is_empty() {
-        return None;
-    }
-    if line.chars().count() <= MAX {
-        return Some(line);
-    }
-    let cut: String = line.chars().take(MAX - 1).collect();
-    let at_word = cut.rfind(' ').filter(|at| *at > MAX / 2).map_or(cut.as_str(), |at| &cut[..at]);
-    Some(format!("{}…", at_word.trim_end()))
-}
-
-/// Control characters and those that turn the direction of writing: a title must not paint on a terminal.
-fn is_unprintable(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    let title = title_of(text)
+        .unwrap_or_else(|| inline::shorten(&inline::one_line(text), MAX).into_owned());
+    (!title.is_empty()).then_some(title)
 }
 
 /// One session with all that is known of it.
@@ -469,4 +452,21 @@ pub async fn envelope(reader: &mut Reader, state_dir: &Path, name: &str) -> Resu
         .into());
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_the_words_of_its_markup() {
+        assert_eq!(
+            one_line("[Design talk](chat://6a60) with `code` and **more**\nSecond line").as_deref(),
+            Some("Design talk with code and more")
+        );
+        assert_eq!(one_line("# Plan\n\ntext").as_deref(), Some("Plan"));
+        assert_eq!(one_line("a\u{1b}[31mb\u{202e}c d e").as_deref(), Some("abc d e"));
+        assert_eq!(one_line("\u{1b}[31m\n"), None);
+        assert_eq!(one_line("!?").as_deref(), Some("!?"));
+    }
 }

@@ -12,6 +12,7 @@ mod speech;
 use jiff::Timestamp;
 
 pub use self::check::{Checked, Rejected, Rejection, check_evidence};
+pub use self::speech::title as title_of;
 use crate::entry::{CallOutcome, FileTouch};
 use crate::ids::{LedgerSeq, SessionKey};
 use crate::note::inline;

@@ -171,8 +171,10 @@ fn gist_from(sentences: &[String], max: usize) -> Option<String> {
     let says = |least| sentences.iter().position(|s| weight(s) >= least && !is_greeting(s));
     let first = says(2).or_else(|| says(1)).unwrap_or(0);
     let mut gist = sentences.get(first)?.clone();
-    if let Some(next) = sentences.get(first + 1).filter(|_| gist.ends_with([':', '：'])) {
-        gist.push(' ');
+    // A label is told with what it stands over.
+    let label = weight(&gist) < 4 && !gist.ends_with(['.', '!', '?', '。', '！', '？', ':', '：']);
+    if let Some(next) = sentences.get(first + 1).filter(|_| label || gist.ends_with([':', '：'])) {
+        gist.push_str(if label { ": " } else { " " });
         gist.push_str(next);
     }
     Some(inline::shorten(&gist, max).into_owned())
@@ -236,6 +238,7 @@ pub fn sentences(text: &str) -> Vec<String> {
 /// The sentences of a prompt: its first heading counts, it names what is asked. A prompt that is nothing but code
 /// still has words.
 fn prompt_sentences(text: &str) -> Vec<String> {
+    let text = filled_in(text).unwrap_or(text);
     let mut blocks = blocks(text);
     let mut named = false;
     blocks.retain(|block| block.kind != BlockKind::Heading || !std::mem::replace(&mut named, true));
@@ -244,6 +247,16 @@ fn prompt_sentences(text: &str) -> Vec<String> {
         return split(&plain_inline(&inline::one_line(&text.replace("```", " "))));
     }
     found
+}
+
+/// What the user filled into a template that begins with the block for it (`## User Input`, as Spec Kit's prompts
+/// do): the rest are the template's words.
+fn filled_in(text: &str) -> Option<&str> {
+    let rest = text.trim_start().strip_prefix("## User Input")?.trim_start().strip_prefix("```")?;
+    let (_, rest) = rest.split_once('\n')?;
+    let (input, _) = rest.split_once("```")?;
+    let input = input.trim();
+    (input.chars().any(char::is_alphanumeric) && !input.starts_with('$')).then_some(input)
 }
 
 /// How much a sentence says: words, where a letter of a script without spaces counts as half a word. A path or
@@ -464,6 +477,30 @@ mod tests {
             prompt_gist(&long, 100)
                 .is_some_and(|gist| gist.starts_with("Why? word") && gist.ends_with('…'))
         );
+    }
+
+    #[test]
+    fn a_label_is_told_with_what_it_stands_over() {
+        assert_eq!(
+            title("Quality score\n\nShow it as a chart"),
+            Some("Quality score: Show it as a chart".into())
+        );
+        assert_eq!(title("fix tests"), Some("fix tests".into()));
+    }
+
+    #[test]
+    fn of_a_filled_in_template_the_users_words_count() {
+        let template = |input: &str| {
+            format!(
+                "## User Input\n\n```text\n{input}\n```\n\nYou **MUST** consider it.\n\n## Outline"
+            )
+        };
+        assert_eq!(
+            prompt_gist(&template("add a login page"), 80).as_deref(),
+            Some("add a login page")
+        );
+        let empty = prompt_gist(&template("$ARGUMENTS"), 80);
+        assert_eq!(empty.as_deref(), Some("User Input You MUST consider it."));
     }
 
     #[test]
