@@ -10,6 +10,7 @@ use jiff::tz::TimeZone;
 use majordomus_core::draft::{check_evidence, extractive};
 use majordomus_core::ids::SessionKey;
 use majordomus_core::ledger::{DraftTask, Ledger, NoteRow, Reader, SessionState};
+use majordomus_core::note::fields::Fields;
 use majordomus_core::note::session::{read_questions, render_truth};
 use majordomus_core::note::timeline::{self, merge_entry, merge_full, split_body};
 use majordomus_core::note::{Note, NoteKind, NoteStatus, NoteTags, human, slug};
@@ -146,12 +147,17 @@ impl NoteWriter {
                 Existing::None => None,
                 Existing::There(note) => Some(note),
             };
-            let since = known
-                .as_ref()
-                .and_then(|note| note.synced_at)
-                .or_else(|| there.as_deref().and_then(|note| tags_of(note).last_synced()));
-            let draft =
-                compose(reader, &self.git, &self.time_zone, state, since, there.as_deref()).await?;
+            let recorded = known.as_ref().and_then(|note| note.synced_at);
+            let in_vault = there.as_deref().and_then(|note| tags_of(note).last_synced());
+            // A write that the ledger did not learn of: its entry stands in the note already. With nothing after
+            // it the same is written again, which changes nothing but the ledger.
+            let mut draft = None;
+            for since in [in_vault.max(recorded), recorded.or(in_vault)] {
+                if draft.is_none() {
+                    let (git, zone) = (&self.git, &self.time_zone);
+                    draft = compose(reader, git, zone, state, since, there.as_deref()).await?;
+                }
+            }
             let Some(draft) = draft else { return self.skip(task, "nothing_new").await };
             if let Some(reason) = self.forbidden(&draft).await {
                 return self.skip(task, reason).await;
@@ -246,15 +252,17 @@ impl NoteWriter {
         for warning in &merged.warnings {
             tracing::warn!("note {}: {warning}", there.uri);
         }
+        let fields = Fields { ours, current, next: split_body(&merged.content).0 };
+        let (title, summary) = (fields.title(&there.title), fields.summary(&there.summary));
         let tags = tags_of(there).updated_by(&draft.note.tags);
         self.vault
             .update(
                 &there.uri,
                 UpdateNote {
                     body: merged.content,
-                    title: None,
+                    title: Some(title),
                     tags: Some(tags.into()),
-                    summary: Some(draft.note.summary.clone()),
+                    summary: Some(summary),
                     status: None,
                     expected: Some(there.version.clone()),
                     message: "Update from resumed session".to_owned(),

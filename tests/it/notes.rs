@@ -144,3 +144,165 @@ fn a_vault_that_cannot_be_written_is_told_and_tried_again() {
     home.once().ok();
     assert_eq!(home.notes().len(), 1);
 }
+
+/// A session that goes on for three days, with a person at its note before each.
+fn three_updates(edits: [&dyn Fn(String) -> String; 3]) -> String {
+    let home = Home::with_idle_after("20m");
+    let mut claude = home
+        .claude(S1)
+        .at(&ago(6 * 86_400))
+        .prompt("Fix the parser. It stops at empty lines.")
+        .edit("/w/app/parser.rs")
+        .answer("The parser now skips the empty lines of its input.");
+    home.once().ok();
+    let path = home.vault().join(home.notes()[0].0.clone());
+    for ((edit, what), day) in edits.iter().zip(["lexer", "printer", "linker"]).zip([5, 4, 3]) {
+        std::fs::write(&path, edit(std::fs::read_to_string(&path).expect("read")))
+            .expect("written");
+        claude = claude
+            .at(&ago(day * 86_400))
+            .prompt(&format!("And the {what} please, as before."))
+            .edit(&format!("/w/app/{what}.rs"))
+            .answer(&format!("The {what} now skips the empty lines of its input too."));
+        home.once().ok();
+        let written = std::fs::metadata(&path).expect("there").modified().expect("a time");
+        home.once().ok();
+        let now = std::fs::metadata(&path).expect("there").modified().expect("a time");
+        assert_eq!(now, written, "a note was written without need");
+    }
+    let note = std::fs::read_to_string(&path).expect("read");
+    let at =
+        |what: &str| note.find(&format!("Session resumed. “And the {what}")).expect("an entry");
+    assert!(at("linker") < at("printer") && at("printer") < at("lexer"), "{note}");
+    for (needle, times) in [
+        ("Session captured.", 1),
+        ("Session resumed.", 3),
+        ("last-synced:", 1),
+        ("## Timeline", 1),
+        ("## Narrative", 1),
+        ("- **Files touched**", 1),
+        ("\ntitle:", 1),
+        ("\ntype:", 1),
+        ("\nstatus:", 1),
+        ("The agent reported: “The printer now", 1),
+    ] {
+        assert_eq!(note.matches(needle).count(), times, "{needle}\n{note}");
+    }
+    assert!(note.contains("`lexer.rs`, `linker.rs`, `parser.rs`, `printer.rs`"), "{note}");
+    note
+}
+
+fn as_it_is(note: String) -> String {
+    note
+}
+
+#[test]
+fn three_updates_give_three_entries_newest_first() {
+    let note = three_updates([&as_it_is, &as_it_is, &as_it_is]);
+    assert!(note.contains("4 files were changed"), "{note}");
+}
+
+#[test]
+fn a_persons_title_and_summary_reach_the_front_matter_and_stay() {
+    let edit = |note: String| {
+        let summary = note.lines().find(|line| line.starts_with("> **Summary")).expect("a summary");
+        note.replace("# Fix the parser", "# My title").replace(summary, "> **Summary:** My words.")
+    };
+    let note = three_updates([&edit, &as_it_is, &as_it_is]);
+    for needle in [
+        "\n# My title\n",
+        "title: \"My title\"",
+        "> **Summary:** My words.\n",
+        "summary: \"My words.\"",
+    ] {
+        assert!(note.contains(needle), "{needle}\n{note}");
+    }
+}
+
+#[test]
+fn a_persons_sections_ticks_and_order_stay() {
+    let add = |note: String| note.replace("## Artifacts", "## Mine\n\n- [ ] one\n\n## Artifacts");
+    let tick = |note: String| note.replace("- [ ] one", "- [x] one");
+    let reorder = |note: String| {
+        let from = note.find("## Narrative").expect("a narrative");
+        let to = note.find("## Mine").expect("a section");
+        let end = note.find("\n---\n\n## Timeline").expect("a timeline");
+        let (narrative, rest) = (note[from..to].trim_end(), note[to..end].trim_end());
+        format!("{}{rest}\n\n{narrative}\n{}", &note[..from], &note[end..])
+    };
+    let note = three_updates([&add, &tick, &reorder]);
+    let at = |what: &str| note.find(what).expect(what);
+    assert!(at("- [x] one") < at("- **Files touched**"), "{note}");
+    assert!(at("- **Files touched**") < at("## Narrative"), "{note}");
+    assert!(at("## Narrative") < at("The user wrote"), "{note}");
+}
+
+#[test]
+fn the_line_ends_of_a_persons_editor_are_kept() {
+    let windows = |note: String| note.replace('\n', "\r\n");
+    let remark =
+        |note: String| note.replace("## Narrative\r\n", "## Narrative\r\n\r\nMy remark.\r\n");
+    let note = three_updates([&windows, &remark, &as_it_is]);
+    assert!(note.contains("My remark."), "{note}");
+    assert_eq!(note.matches('\n').count(), note.matches("\r\n").count(), "{note:?}");
+}
+
+#[test]
+fn front_matter_that_was_removed_comes_back_whole() {
+    let remove = |note: String| note[note.find("# Fix").expect("a title")..].trim_end().to_owned();
+    let note = three_updates([&remove, &as_it_is, &as_it_is]);
+    assert!(note.starts_with("---\ntitle: \"Fix the parser\"\ntype: \"session\"\n"), "{note}");
+}
+
+/// The ledger's files as they are now.
+fn ledger_files(home: &Home) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let entries = std::fs::read_dir(home.state()).expect("listed");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let ours = paths.filter(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ledger.db"))
+    });
+    ours.map(|path| (path.clone(), std::fs::read(&path).expect("read"))).collect()
+}
+
+#[test]
+fn a_write_that_the_ledger_did_not_learn_of_is_not_done_twice() {
+    let home = Home::with_idle_after("20m");
+    let claude = home
+        .claude(S1)
+        .at(&ago(3 * 86_400))
+        .prompt("Fix the parser")
+        .edit("/w/app/parser.rs")
+        .answer("The parser now skips the empty lines of its input.");
+    home.once().ok();
+    let old = ledger_files(&home);
+    let forget = || {
+        for (path, _) in ledger_files(&home) {
+            std::fs::remove_file(path).expect("removed");
+        }
+        for (path, bytes) in &old {
+            std::fs::write(path, bytes).expect("written");
+        }
+    };
+    let claude = claude
+        .at(&ago(2 * 86_400))
+        .prompt("And the lexer")
+        .edit("/w/app/lexer.rs")
+        .answer("The lexer now skips the empty lines of its input too.");
+    home.once().ok();
+    let written = home.notes();
+    forget();
+    home.once().ok();
+    assert_eq!(home.notes(), written);
+
+    // It went on before the second try: what stands in the note is not told again.
+    forget();
+    claude.at(&ago(86_400)).prompt("Now the linker").edit("/w/app/linker.rs").answer("Done.");
+    home.once().ok();
+    let (_, note) = home.notes().remove(0);
+    assert_eq!(note.matches("Session resumed. “And the lexer").count(), 1, "{note}");
+    assert!(
+        note.contains("Session resumed. “Now the linker” (1 prompt, 1 file changed)"),
+        "{note}"
+    );
+    assert_eq!(note.matches("last-synced:").count(), 1, "{note}");
+}

@@ -6,6 +6,8 @@
 //!
 //! Invariants: every line of a person survives; without an edit the result is the new version, byte for byte.
 
+mod order;
+
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -31,7 +33,8 @@ pub fn keep_edits(ours: &[u64], current: &str, new: &str) -> String {
     if ours.is_empty() {
         return current.to_owned();
     }
-    let merge = Merge::new(ours, theirs, lines(new));
+    let (ours, renewed) = order::as_theirs(ours, &theirs, lines(new));
+    let merge = Merge::new(&ours, theirs, renewed);
     let mut text = merge.render();
     if new.ends_with('\n') {
         text.push('\n');

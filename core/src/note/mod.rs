@@ -1,6 +1,7 @@
 //! What a note is and how its text is put together and merged (notes.md). Pure: text in, text out; no vault, no
 //! ledger, no model is known here.
 
+pub mod fields;
 pub mod human;
 pub mod inline;
 pub mod session;

@@ -11,7 +11,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use majordomus_core::note::{NoteStatus, slug};
+use majordomus_core::note::{NoteKind, NoteStatus, slug};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -82,7 +82,7 @@ impl LocalVault {
         let place = Place::from_uri(uri)?;
         let directory = self.directory(&place).map_err(|error| not_found(error, uri))?;
         let file = self.read(&directory, &place).map_err(|error| not_found(error, uri))?;
-        let body = FrontMatter::split(&file).1.trim().to_owned();
+        let body = with_plain_line_ends(FrontMatter::split(&file).1.trim());
         let NoteHead { uri, path, title, kind, status, tags, summary, version, .. } =
             note_head(&place, &file);
         Ok(StoredNote { uri, path, title, kind, status, tags, summary, body, version })
@@ -99,6 +99,14 @@ impl LocalVault {
         }
         let (old_head, old_body) = FrontMatter::split(&old);
         let mut head = old_head.clone();
+        if old_head == FrontMatter::default() {
+            // A person took it away: without it no listing would know the note.
+            let NoteHead { title, status, .. } = note_head(&place, &old);
+            head.set("title", Value::Text(&title));
+            let kind = NoteKind::ALL.into_iter().find(|kind| kind.collection() == place.collection);
+            kind.into_iter().for_each(|kind| head.set("type", Value::Text(kind.akb_type())));
+            head.set("status", Value::Text(status.as_str()));
+        }
         if let Some(title) = &change.title {
             head.set("title", Value::Text(title));
         }
@@ -111,11 +119,15 @@ impl LocalVault {
         if let Some(summary) = &change.summary {
             head.set("summary", Value::Text(summary));
         }
-        if head == old_head && change.body.trim() == old_body.trim() {
+        if head == old_head && change.body.trim() == with_plain_line_ends(old_body.trim()) {
             return Ok(stored(&place, old.as_bytes()));
         }
         head.set("updated", Value::Text(&change.at.to_string()));
-        let file = head.file(&change.body);
+        let mut file = head.file(&change.body);
+        if has_windows_line_ends(&old) {
+            // As the person's editor writes it, all of it.
+            file = file.replace("\r\n", "\n").replace('\n', "\r\n");
+        }
         self.write(&directory, &place, file.as_bytes(), Replace::This(&version(old.as_bytes())))?;
         tracing::debug!(path = %place.path(), message = %change.message, "note updated");
         Ok(stored(&place, file.as_bytes()))
@@ -424,6 +436,15 @@ fn check_body(what: &str, body: &str) -> Result<(), VaultError> {
         return refused("the body is larger than 1 MiB");
     }
     Ok(())
+}
+
+/// Whether most lines of a file end as Windows has it.
+fn has_windows_line_ends(file: &str) -> bool {
+    file.matches("\r\n").count() * 2 > file.matches('\n').count()
+}
+
+fn with_plain_line_ends(text: &str) -> String {
+    if has_windows_line_ends(text) { text.replace("\r\n", "\n") } else { text.to_owned() }
 }
 
 fn not_found(error: VaultError, uri: &str) -> VaultError {

@@ -52,6 +52,41 @@ fn without_an_edit_the_new_truth_is_taken_as_it_is() {
 }
 
 #[test]
+fn sections_stay_in_the_order_that_a_person_gave_them() {
+    let (head, rest) = OLD.split_once("## Narrative").expect("a narrative");
+    let (narrative, artifacts) = rest.split_once("## Artifacts").expect("artifacts");
+    let current = format!(
+        "{head}## Artifacts{artifacts}\n\nA remark.\n\n## Narrative{}",
+        narrative.trim_end()
+    );
+    assert_eq!(
+        keep_edits(&line_hashes(OLD), &current, NEW),
+        "# Fix the parser
+
+> **Summary:** The parser failed on empty lines; a release followed.
+
+## Artifacts
+
+- **Commits**: `aaaaaaa`, `bbbbbbb`
+- **Files touched**: `a.rs`
+
+A remark.
+
+## Narrative
+
+The user asked for a fix.
+
+Two files were changed.
+
+Then a release was made.
+
+## Open Questions
+
+- **Q1**: Which version?"
+    );
+}
+
+#[test]
 fn an_added_paragraph_stays_after_its_neighbour() {
     let text = after_edit(|old| old.replace("a fix.", "a fix.\n\nBy hand: see also b.rs."));
     assert_eq!(text, NEW.replace("a fix.", "a fix.\n\nBy hand: see also b.rs."));
