@@ -168,6 +168,9 @@ pub struct NoteView {
     pub tool: Tool,
     /// Its session.
     pub session: String,
+    /// Its session's title.
+    #[serde(default)]
+    pub title: Option<String>,
     /// Its kind.
     pub kind: String,
     /// Where it is.
@@ -398,10 +401,13 @@ pub async fn notes(reader: &mut Reader, name: Option<&str>) -> Result<Vec<NoteVi
 
 async fn notes_of(reader: &mut Reader, state: Option<&SessionState>) -> Result<Vec<NoteView>> {
     let mut views = Vec::new();
+    let mut bodies = Bodies::default();
     for note in reader.notes(state.map(|state| state.row)).await? {
         let NoteRow { session, kind, vault, uri, synced_at, episode, updated_at, .. } = note;
         let Some(state) = reader.session(session).await? else { continue };
+        let summary = summary(reader, &state).await?;
         views.push(NoteView {
+            title: title(reader, &mut bodies, &summary).await?,
             tool: state.key.tool,
             session: state.key.native.to_string(),
             kind,

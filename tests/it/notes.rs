@@ -38,6 +38,10 @@ fn a_note_has_its_front_matter_sections_and_one_entry() {
     assert_eq!(notes[0]["session"], S1);
     assert_eq!(notes[0]["kind"], "session");
     assert!(notes[0]["uri"].as_str().expect("a URI").contains(&format!("session-{S1}")));
+    assert_eq!(notes[0]["title"], "Fix the parser for empty lines");
+    let listed = home.ctl(&["notes"]).ok().stdout;
+    let file = listed.split_whitespace().last().expect("a file");
+    assert!(std::path::Path::new(file).is_file(), "{listed}");
 }
 
 #[test]

@@ -33,13 +33,22 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         .map(|note| {
             vec![
                 note.kind.clone(),
-                note.tool.to_string(),
-                note.session.clone(),
                 note.updated_at.strftime("%Y-%m-%d %H:%M").to_string(),
-                note.uri.clone().unwrap_or_else(|| "(not stored yet)".to_owned()),
+                note.session.clone(),
+                note.title.clone().unwrap_or_default(),
+                place(context, note),
             ]
         })
         .collect();
-    context.output.table(&["KIND", "TOOL", "SESSION", "UPDATED", "URI"], &rows)?;
+    context.output.table(&["KIND", "UPDATED", "SESSION", "TITLE", "NOTE"], &rows)?;
     Ok(Exit::Ok)
+}
+
+/// Where the note can be opened: its file, if the vault is a directory.
+fn place(context: &Context, note: &NoteView) -> String {
+    let Some(uri) = &note.uri else { return "(not stored yet)".to_owned() };
+    match uri.strip_prefix("vault://local/") {
+        Some(path) => context.settings.paths.vault_dir.join(path).display().to_string(),
+        None => uri.clone(),
+    }
 }
