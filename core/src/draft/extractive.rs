@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 
 use super::rounds::{Round, rounds, shown};
+use super::wording::{MAX_NAMED, commit_name, counted, failed, listed, named, quoted, sentence};
 use super::{
     Evidence, Paragraph, SessionDraft, Statement, Story, StoryCommit, Turn, TurnText, questions,
     speech,
@@ -19,8 +20,6 @@ pub const NAME: &str = "extractive";
 
 /// Paragraphs of a Narrative at most, the one on what was left out among them.
 const MAX_PARAGRAPHS: usize = 12;
-/// Files named in a sentence before the rest is counted.
-const MAX_NAMED: usize = 4;
 /// Characters of a quoted prompt, of a quoted answer.
 const PROMPT_CHARS: usize = 220;
 const ANSWER_CHARS: usize = 260;
@@ -451,79 +450,6 @@ fn language(ending: &str) -> Option<&'static str> {
         "tf" => "terraform",
         _ => return None,
     })
-}
-
-/// Foreign words, marked as such and inert.
-fn quoted(text: &str) -> String {
-    format!("“{}”", inline::inert(text))
-}
-
-fn commit_name(commit: &StoryCommit) -> String {
-    let hash = inline::code(commit.hash.get(..12).unwrap_or(&commit.hash));
-    let subject = commit.subject.as_deref().map(inline::one_line).filter(|text| !text.is_empty());
-    subject.map_or_else(
-        || hash.clone(),
-        |text| format!("{hash} {}", quoted(&inline::shorten(&text, 100))),
-    )
-}
-
-/// Up to [`MAX_NAMED`] paths, and how many more.
-fn named<'a>(paths: impl Iterator<Item = &'a str>) -> String {
-    let mut once: Vec<&str> = Vec::new();
-    for path in paths {
-        // One file may be known by two paths.
-        if !once.contains(&path) {
-            once.push(path);
-        }
-    }
-    let mut names: Vec<String> = once.into_iter().map(|path| inline::code(&brief(path))).collect();
-    let more = names.len().saturating_sub(MAX_NAMED);
-    if more > 0 {
-        names.truncate(MAX_NAMED);
-        names.push(format!("{more} more"));
-    }
-    listed(&names)
-}
-
-/// A path as a sentence can bear it: of a long one the end. Artifacts has it whole.
-fn brief(path: &str) -> Cow<'_, str> {
-    const MAX: usize = 60;
-    if path.chars().count() <= MAX {
-        return Cow::Borrowed(path);
-    }
-    let cut = path.char_indices().rev().nth(MAX - 3).map_or(0, |(at, _)| at);
-    let tail = path.get(cut..).unwrap_or(path);
-    // At a directory if there is one; a longer name stays whole.
-    let tail = match tail.split_once(['/', '\\']) {
-        Some((_, rest)) => rest,
-        None => path.rsplit(['/', '\\']).next().unwrap_or(path),
-    };
-    Cow::Owned(format!("…/{tail}"))
-}
-
-fn listed(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
-    }
-}
-
-fn failed(count: usize, word: &str) -> String {
-    if count > 0 { format!(" ({count} {word})") } else { String::new() }
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
-/// Ends a sentence, unless the words it ends with do so themselves.
-fn sentence(text: &str) -> String {
-    if text.trim_end_matches('”').ends_with(['.', '!', '?', '。', '！', '？', '…']) {
-        text.to_owned()
-    } else {
-        format!("{text}.")
-    }
 }
 
 #[cfg(test)]

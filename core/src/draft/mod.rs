@@ -8,6 +8,7 @@ mod fixture;
 mod questions;
 mod rounds;
 mod speech;
+mod wording;
 
 use jiff::Timestamp;
 

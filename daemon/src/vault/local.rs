@@ -103,8 +103,10 @@ impl LocalVault {
             // A person took it away: without it no listing would know the note.
             let NoteHead { title, status, .. } = note_head(&place, &old);
             head.set("title", Value::Text(&title));
-            let kind = NoteKind::ALL.into_iter().find(|kind| kind.collection() == place.collection);
-            kind.into_iter().for_each(|kind| head.set("type", Value::Text(kind.akb_type())));
+            let mut kinds = NoteKind::ALL.into_iter();
+            if let Some(kind) = kinds.find(|kind| kind.collection() == place.collection) {
+                head.set("type", Value::Text(kind.akb_type()));
+            }
             head.set("status", Value::Text(status.as_str()));
         }
         if let Some(title) = &change.title {
