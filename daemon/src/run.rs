@@ -82,6 +82,9 @@ async fn open(settings: Settings, stop: CancellationToken) -> Result<(Arc<Shared
     settings.refuse_bad_places(&mut ledger.reader().await?).await?;
     let ledger = Arc::new(Mutex::new(ledger));
     let live = Arc::new(Live::new(clock::now()));
+    for notice in &settings.notices {
+        live.problem(notice);
+    }
     let tailer = Arc::new(Tailer {
         ledger: Arc::clone(&ledger),
         policy: Arc::clone(&settings.policy),

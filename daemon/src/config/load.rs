@@ -135,6 +135,24 @@ impl Loaded {
         self.origins.get(key).cloned().unwrap_or(Origin::Default)
     }
 
+    /// The defaults alone.
+    pub(super) fn defaults() -> Self {
+        Self {
+            config: Config::default(),
+            file: None,
+            file_origin: Origin::Default,
+            origins: BTreeMap::new(),
+        }
+    }
+
+    /// The value of a key, as JSON.
+    pub(super) fn value(&self, key: &str) -> Option<serde_json::Value> {
+        origin::flatten(&self.config)
+            .into_iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
+    }
+
     /// Every setting with its origin, secrets hidden: `config show`.
     pub fn show(&self) -> Vec<Setting> {
         origin::show(self)

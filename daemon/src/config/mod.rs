@@ -13,6 +13,7 @@ mod env;
 mod file;
 mod load;
 mod origin;
+mod unused;
 mod value;
 
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use env::Env;
 pub use file::{Fault, Problem};
 pub use load::{ConfigError, Flags, Loaded};
 pub use origin::{Origin, Setting};
+pub use unused::unused;
 pub use value::{
     ByteLimit, Drafter, Keep, Listen, LogFormat, LogLevel, Precision, ProjectMode, Scripted,
     VaultKind,

@@ -5,7 +5,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::output::{Output, Tone, complain};
-use crate::config::{Env, Flags, Loaded, check};
+use crate::config::{Env, Flags, Loaded, check, unused};
 use crate::failure::{Exit, Failure};
 use crate::paths::Paths;
 
@@ -57,17 +57,27 @@ fn show(env: &Env, flags: &Flags, output: Output) -> Result<Exit> {
 }
 
 fn check_all(env: &Env, flags: &Flags, output: Output) -> Result<Exit> {
+    let mut notices = Vec::new();
     let problems: Vec<String> = match Loaded::read(env, flags) {
         Err(error) => error.lines(),
-        Ok(loaded) => match Paths::resolve(env, &loaded) {
-            Err(error) => vec![error.to_string()],
-            Ok(paths) => check(&loaded, env, &paths).iter().map(ToString::to_string).collect(),
-        },
+        Ok(loaded) => {
+            notices = unused(&loaded);
+            match Paths::resolve(env, &loaded) {
+                Err(error) => vec![error.to_string()],
+                Ok(paths) => check(&loaded, env, &paths).iter().map(ToString::to_string).collect(),
+            }
+        }
     };
     if output.json {
-        output.document(&json!({"ok": problems.is_empty(), "problems": problems}))?;
+        let document = json!({"ok": problems.is_empty(), "problems": problems, "notices": notices});
+        output.document(&document)?;
     } else if problems.is_empty() {
         output.line("the configuration is valid")?;
+    }
+    if !output.json {
+        for notice in &notices {
+            output.line(notice)?;
+        }
     }
     if problems.is_empty() {
         return Ok(Exit::Ok);

@@ -11,7 +11,7 @@ use majordomus_core::ledger::Reader;
 use majordomus_core::session::ClosingRules;
 
 use crate::api::Parts;
-use crate::config::{Config, Env, Loaded, Scripted, VaultKind};
+use crate::config::{Config, Env, Loaded, Scripted, VaultKind, unused};
 use crate::failure::{Exit, Failure};
 use crate::git::{Git, GitSettings};
 use crate::paths::{self, Paths, PrivateDir};
@@ -37,6 +37,8 @@ pub struct Settings {
     pub notes_since: SignedDuration,
     /// Which scripted sessions get notes.
     pub scripted: Scripted,
+    /// Keys that have no effect in this version, one line each.
+    pub notices: Vec<String>,
     /// Why the state directory or the vault is where it must not be.
     inside_root: Option<String>,
     /// The user's home.
@@ -71,6 +73,7 @@ impl Settings {
             policy: Arc::new(policy),
             roots,
             inside_root,
+            notices: unused(loaded),
             home: env.home.clone(),
             paths,
             config,
@@ -84,7 +87,8 @@ impl Settings {
                 VaultKind::Local => "local".to_owned(),
                 VaultKind::Akb => "akb".to_owned(),
             },
-            drafter: self.config.notes.drafter.as_str().to_owned(),
+            // Whichever is configured: this is the one that there is.
+            drafter: "extractive".to_owned(),
             notes_since: self.notes_since,
         }
     }
