@@ -16,9 +16,7 @@ use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use majordomus_core::entry::SourceIdentity;
 use majordomus_core::ids::{SessionRow, SourceRow, Tool};
-use majordomus_core::ledger::{
-    Batch, Checkpoint, Ledger, NewEvent, Reader, SourceState, SourceStatus,
-};
+use majordomus_core::ledger::{Batch, Checkpoint, Ledger, NewEvent, Reader, SourceState};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -134,6 +132,7 @@ struct Ready {
     source: SourceRow,
     tool: Tool,
     identity: SourceIdentity,
+    from: u64,
     events: Vec<NewEvent>,
     checkpoint: Checkpoint,
 }
@@ -144,17 +143,17 @@ impl Writer<'_> {
         for piece in pieces {
             match piece {
                 Piece::Begin(source) => self.current = source,
-                Piece::Lines { tool, path, identity, events, checkpoint, bytes } => {
+                Piece::Lines { tool, path, identity, from, events, checkpoint, bytes } => {
                     let source = self.source(tool, &path, &checkpoint).await?;
                     self.tailed.bytes += bytes;
-                    ready.push(Ready { source, tool, identity, events, checkpoint });
+                    ready.push(Ready { source, tool, identity, from, events, checkpoint });
                 }
-                Piece::Checkpoint { tool, path, checkpoint } => {
+                Piece::Checkpoint { tool, path, from, checkpoint } => {
                     // Nothing may be left behind that the checkpoint would overtake.
                     self.commit(&mut ready).await?;
                     let source = self.source(tool, &path, &checkpoint).await?;
                     let mut ledger = self.ledger.lock().await;
-                    ledger.set_checkpoint(source, &checkpoint).await?;
+                    ledger.set_checkpoint(source, from, &checkpoint).await?;
                 }
                 Piece::Gone => {
                     self.commit(&mut ready).await?;
@@ -165,7 +164,8 @@ impl Writer<'_> {
                 Piece::Moved(path) => {
                     self.commit(&mut ready).await?;
                     if let Some(source) = self.current {
-                        self.ledger.lock().await.move_source(source, &path).await?;
+                        let is_moved = self.ledger.lock().await.move_source(source, &path).await?;
+                        self.current = is_moved.then_some(source);
                     }
                 }
                 Piece::Problem(problem) => self.tailed.problems.push(problem),
@@ -202,12 +202,14 @@ impl Writer<'_> {
                 source: ready.source,
                 tool: ready.tool,
                 identity: &ready.identity,
+                from: ready.from,
                 events: &ready.events,
                 checkpoint: &ready.checkpoint,
             })
             .collect();
         let appended = self.ledger.lock().await.append(&batches).await?;
         for done in appended {
+            self.tailed.events += done.events;
             if !self.tailed.sessions.contains(&done.session) {
                 self.tailed.sessions.push(done.session);
             }
@@ -215,7 +217,6 @@ impl Writer<'_> {
                 self.tailed.opened.push(done.session);
             }
         }
-        self.tailed.events += ready.iter().map(|ready| ready.events.len() as u64).sum::<u64>();
         ready.clear();
         Ok(())
     }
@@ -235,7 +236,6 @@ pub async fn plan(
 pub fn changed(sources: &[SourceState]) -> Vec<PathBuf> {
     sources
         .iter()
-        .filter(|source| source.checkpoint.status != SourceStatus::Missing)
         .filter(|source| identity::has_changed(source))
         .map(|source| source.path.clone())
         .collect()
@@ -245,3 +245,6 @@ pub fn changed(sources: &[SourceState]) -> Vec<PathBuf> {
 pub fn file_time(source: &SourceState) -> Option<Timestamp> {
     Timestamp::from_nanosecond(i128::from(source.checkpoint.mtime_ns)).ok()
 }
+
+#[cfg(test)]
+mod tests;

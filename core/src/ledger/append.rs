@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use futures_util::TryStreamExt;
 use jiff::Timestamp;
 use sqlx::sqlite::{Sqlite, SqliteConnection};
 use sqlx::{Connection, QueryBuilder, Row};
 
 use super::event::EventKind;
-use super::source::{Checkpoint, update_checkpoint};
+use super::source::{Checkpoint, follows_on, update_checkpoint};
 use super::{Ledger, LedgerError};
 use crate::entry::{Context, Entry, Fact, Role, SourceIdentity, WrittenTime};
 use crate::ids::{EntryId, LedgerSeq, LineHash, NativeId, SessionRow, SourceRow, Tool};
@@ -34,6 +35,8 @@ pub struct Batch<'a> {
     pub tool: Tool,
     /// Whose the lines are.
     pub identity: &'a SourceIdentity,
+    /// Where the source stood when the lines were read: the batch follows on from there or is left out.
+    pub from: u64,
     /// The lines, in file order.
     pub events: &'a [NewEvent],
     /// Where the source stands after them.
@@ -47,6 +50,8 @@ pub struct Appended {
     pub session: SessionRow,
     /// The last event of the append.
     pub last: LedgerSeq,
+    /// Number of lines that became events.
+    pub events: u64,
     /// The episode that it opened.
     pub opened: Option<u32>,
 }
@@ -63,23 +68,24 @@ pub(super) struct ContextCache(HashMap<Context, i64>);
 
 impl Ledger {
     /// Adds the lines of the batches as events, opens episodes where they call for it, and moves the
-    /// checkpoints: all of it or nothing.
+    /// checkpoints: all of it or nothing. A batch that does not follow on from where its source stands was read
+    /// beside another pass, which has its lines or will have them: it is left out, and gives no [`Appended`].
     pub async fn append(&mut self, batches: &[Batch<'_>]) -> Result<Vec<Appended>, LedgerError> {
         let mut transaction = self
             .connection
             .begin_with("BEGIN IMMEDIATE")
             .await
             .map_err(LedgerError::statement("begin an append"))?;
+        // Row ids handed out in this transaction are void unless it commits: the cache is put back only then.
+        let mut contexts = std::mem::take(&mut self.contexts);
         let mut all = Vec::with_capacity(batches.len());
         for batch in batches {
-            let appended = append(&mut transaction, &mut self.contexts, batch).await;
-            if appended.is_err() {
-                // Row ids handed out in this transaction are void.
-                self.contexts.0.clear();
+            if follows_on(&mut transaction, batch.source, batch.from, batch.checkpoint).await? {
+                all.push(append(&mut transaction, &mut contexts, batch).await?);
             }
-            all.push(appended?);
         }
         transaction.commit().await.map_err(LedgerError::statement("commit an append"))?;
+        self.contexts = contexts;
         Ok(all)
     }
 }
@@ -106,7 +112,7 @@ async fn append(
         base + i64::try_from(offset).unwrap_or(i64::MAX - base)
     };
 
-    insert_events(connection, contexts, batch, &session, &origins, &seq_of).await?;
+    insert_events(connection, contexts, batch, &session, &claims, &origins, &seq_of).await?;
     let mut opened = None;
     if let Some(at) = opening {
         let episode = session.episode + 1;
@@ -128,7 +134,8 @@ async fn append(
     )
     .await?;
     update_checkpoint(connection, batch.source, Some(session.row), batch.checkpoint).await?;
-    Ok(Appended { session: session.row, last: LedgerSeq(last), opened })
+    let events = batch.events.len() as u64;
+    Ok(Appended { session: session.row, last: LedgerSeq(last), events, opened })
 }
 
 /// What an append needs to know of its session.
@@ -310,6 +317,8 @@ enum Claim {
     First,
     /// Another line counts; this one is a copy.
     Copy,
+    /// The line has no identity and stood in a former content of its file: that one, of this event, counts.
+    Again(EntryId, i64),
     /// It counts instead of the line that held the identity so far, which was a copy.
     TakeOver(SessionRow),
 }
@@ -321,8 +330,85 @@ struct Claims {
 
 impl Claims {
     fn counts(&self, index: usize) -> bool {
-        !matches!(self.of.get(index), Some(Claim::Copy))
+        !matches!(self.of.get(index), Some(Claim::Copy | Claim::Again(..)))
     }
+
+    /// The identity that a line has or is given.
+    fn identity(&self, index: usize, entry: &Entry) -> Option<EntryId> {
+        match self.of.get(index) {
+            Some(Claim::Again(id, _)) => Some(*id),
+            _ => entry.identity,
+        }
+    }
+}
+
+/// Lines without an identity of their own that stood in a former content of the same file. There they are the
+/// same lines again if they stood there as often; [`Claim::Copy`] keeps them from counting twice.
+#[derive(Default)]
+struct Former(HashMap<LineHash, Standing>);
+
+struct Standing {
+    /// Occurrences in the former content that had most of them.
+    former: i64,
+    /// Occurrences in this content so far.
+    now: i64,
+    /// The first event of the line, which counts.
+    first: i64,
+}
+
+impl Former {
+    /// Gives the identity of the line at its former place, and the event there.
+    fn take(&mut self, source: SourceRow, hash: LineHash) -> Option<(EntryId, i64)> {
+        let standing = self.0.get_mut(&hash)?;
+        standing.now += 1;
+        let id = EntryId::derive("line", &[&source.0.to_le_bytes(), &hash.0]);
+        (standing.now <= standing.former).then_some((id, standing.first))
+    }
+}
+
+/// Looks up the [`Former`] lines of a batch; there are none while a file only grows.
+async fn former(
+    connection: &mut SqliteConnection,
+    batch: &Batch<'_>,
+) -> Result<Former, LedgerError> {
+    const OPERATION: &str = "look up the lines of a former content";
+    let mut former = Former::default();
+    if batch.checkpoint.generation == 0 {
+        return Ok(former);
+    }
+    let nameless = batch.events.iter().filter(|event| event.entry.identity.is_none());
+    let hashes: HashSet<LineHash> = nameless.map(|event| event.hash).collect();
+    let mut rows = sqlx::query(
+        "SELECT hash, generation, count(*), min(seq) FROM event
+          WHERE source = ?1 AND generation <= ?2 GROUP BY hash, generation",
+    )
+    .bind(batch.source.0)
+    .bind(i64::from(batch.checkpoint.generation))
+    .fetch(connection);
+    while let Some(row) = rows.try_next().await.map_err(LedgerError::statement(OPERATION))? {
+        let read = || {
+            Ok::<_, sqlx::Error>((
+                row.try_get(0)?,
+                row.try_get(1)?,
+                row.try_get(2)?,
+                row.try_get(3)?,
+            ))
+        };
+        let (hash, generation, n, first): (Vec<u8>, i64, i64, i64) =
+            read().map_err(LedgerError::statement(OPERATION))?;
+        let Ok(hash) = <[u8; 16]>::try_from(hash).map(LineHash) else { continue };
+        if !hashes.contains(&hash) {
+            continue;
+        }
+        let standing = former.0.entry(hash).or_insert(Standing { former: 0, now: 0, first });
+        standing.first = standing.first.min(first);
+        if generation == i64::from(batch.checkpoint.generation) {
+            standing.now = n;
+        } else {
+            standing.former = standing.former.max(n);
+        }
+    }
+    Ok(former)
 }
 
 /// Who holds an identity.
@@ -342,11 +428,13 @@ async fn claims(
 ) -> Result<Claims, LedgerError> {
     let ids: Vec<EntryId> = batch.events.iter().filter_map(|event| event.entry.identity).collect();
     let held = holders(connection, &ids).await?;
+    let mut former = former(connection, batch).await?;
     let mut in_batch = HashSet::new();
     let mut claims = Claims { of: Vec::with_capacity(batch.events.len()), forked_from: None };
     for event in batch.events {
         let Some(id) = event.entry.identity else {
-            claims.of.push(Claim::None);
+            let again = former.take(batch.source, event.hash);
+            claims.of.push(again.map_or(Claim::None, |(id, first)| Claim::Again(id, first)));
             continue;
         };
         let claim = if in_batch.insert(id) {
@@ -472,6 +560,7 @@ async fn insert_events(
     contexts: &mut ContextCache,
     batch: &Batch<'_>,
     session: &Session,
+    claims: &Claims,
     origins: &Origins,
     seq_of: &impl Fn(usize) -> i64,
 ) -> Result<(), LedgerError> {
@@ -487,7 +576,7 @@ async fn insert_events(
             at_written: entry.at.as_ref().and_then(WrittenTime::unusual_form).map(str::to_owned),
             kind: entry.kind.as_str(),
             context: context_row(connection, contexts, &entry.context).await?,
-            entry: entry.identity.map(|id| id.0),
+            entry: claims.identity(index, entry).map(|id| id.0),
             copied_from: entry
                 .copied_from
                 .as_ref()
@@ -600,7 +689,7 @@ async fn insert_claims(
     const OPERATION: &str = "note an entry";
     let mut firsts = Vec::new();
     for (index, (event, claim)) in batch.events.iter().zip(&claims.of).enumerate() {
-        let Some(id) = event.entry.identity else { continue };
+        let Some(id) = claims.identity(index, &event.entry) else { continue };
         match claim {
             Claim::First => firsts.push((id.0, seq_of(index))),
             Claim::TakeOver(loser) => {
@@ -612,6 +701,14 @@ async fn insert_claims(
                     .map_err(LedgerError::statement(OPERATION))?;
                 sqlx::query("DELETE FROM summary WHERE session = ?1")
                     .bind(loser.0)
+                    .execute(&mut *connection)
+                    .await
+                    .map_err(LedgerError::statement(OPERATION))?;
+            }
+            Claim::Again(_, first) => {
+                sqlx::query("INSERT INTO entry (id, seq) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
+                    .bind(id.0)
+                    .bind(first)
                     .execute(&mut *connection)
                     .await
                     .map_err(LedgerError::statement(OPERATION))?;

@@ -192,7 +192,7 @@ impl Reader {
 }
 
 impl Ledger {
-    /// Adds a source, from which nothing was read yet.
+    /// Adds a source, from which nothing was read yet; gives the row that is there if another pass added it.
     pub async fn add_source(
         &mut self,
         tool: Tool,
@@ -203,7 +203,8 @@ impl Ledger {
         let row = sqlx::query(
             "INSERT INTO source (tool, path, device, inode, generation, size, mtime_ns, position, chain, pending,
                                  reader, state, error, anchor)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) RETURNING id",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+             ON CONFLICT (path) DO UPDATE SET path = excluded.path RETURNING id",
         )
         .bind(tool.as_str())
         .bind(path.as_os_str().as_bytes())
@@ -225,24 +226,35 @@ impl Ledger {
         Ok(SourceRow(row.try_get(0).map_err(LedgerError::statement(OPERATION))?))
     }
 
-    /// Moves a source's checkpoint without adding events.
+    /// Moves a source's checkpoint without adding events. One that was taken beside another pass, and does not
+    /// follow on from `from`, where the source stood, changes nothing: a position never goes back.
     pub async fn set_checkpoint(
         &mut self,
         source: SourceRow,
+        from: u64,
         checkpoint: &Checkpoint,
     ) -> Result<(), LedgerError> {
-        update_checkpoint(&mut self.connection, source, None, checkpoint).await
+        if follows_on(&mut self.connection, source, from, checkpoint).await? {
+            update_checkpoint(&mut self.connection, source, None, checkpoint).await?;
+        }
+        Ok(())
     }
 
-    /// A source's file was moved to `path`.
-    pub async fn move_source(&mut self, source: SourceRow, path: &Path) -> Result<(), LedgerError> {
-        sqlx::query("UPDATE source SET path = ?2, state = 'live' WHERE id = ?1")
-            .bind(source.0)
-            .bind(path.as_os_str().as_bytes())
-            .execute(&mut self.connection)
-            .await
-            .map_err(LedgerError::statement("move a source"))?;
-        Ok(())
+    /// A source's file was moved to `path`. False if another pass has met it there already: then the source that
+    /// is at `path` is the one to go on with.
+    pub async fn move_source(
+        &mut self,
+        source: SourceRow,
+        path: &Path,
+    ) -> Result<bool, LedgerError> {
+        let done =
+            sqlx::query("UPDATE OR IGNORE source SET path = ?2, state = 'live' WHERE id = ?1")
+                .bind(source.0)
+                .bind(path.as_os_str().as_bytes())
+                .execute(&mut self.connection)
+                .await
+                .map_err(LedgerError::statement("move a source"))?;
+        Ok(done.rows_affected() > 0)
     }
 
     /// A source's file is gone. The ledger keeps what it has.
@@ -254,6 +266,27 @@ impl Ledger {
             .map_err(LedgerError::statement("mark a source as missing"))?;
         Ok(())
     }
+}
+
+/// Whether what was read of a source from `from` on continues what the ledger has of it: the same content from
+/// where it stands, or a newer content from its first byte.
+pub(super) async fn follows_on(
+    connection: &mut sqlx::SqliteConnection,
+    source: SourceRow,
+    from: u64,
+    checkpoint: &Checkpoint,
+) -> Result<bool, LedgerError> {
+    sqlx::query(
+        "SELECT EXISTS (SELECT 1 FROM source WHERE id = ?1
+                         AND ((generation = ?2 AND position = ?3) OR (generation < ?2 AND ?3 = 0)))",
+    )
+    .bind(source.0)
+    .bind(i64::from(checkpoint.generation))
+    .bind(from.cast_signed())
+    .fetch_one(connection)
+    .await
+    .and_then(|row| row.try_get(0))
+    .map_err(LedgerError::statement("look where a source stands"))
 }
 
 pub(super) async fn update_checkpoint(

@@ -83,7 +83,9 @@ impl Scratch {
     ) -> Appended {
         let end = events.last().map_or(0, |event| event.position + event.length + 1);
         let checkpoint = checkpoint(end);
-        let batch = Batch { source, tool: Tool::Claude, identity, events, checkpoint: &checkpoint };
+        let from = events.first().map_or(0, |event| event.position);
+        let batch =
+            Batch { source, tool: Tool::Claude, identity, from, events, checkpoint: &checkpoint };
         self.ledger.append(&[batch]).await.expect("appended").remove(0)
     }
 
@@ -171,12 +173,40 @@ async fn the_same_place_cannot_be_recorded_twice() {
         source,
         tool: Tool::Claude,
         identity: &identity,
+        from: 10,
         events: &events,
         checkpoint: &checkpoint,
     };
     assert!(scratch.ledger.append(&[batch]).await.is_err());
     let totals = scratch.reader.totals().await.expect("read");
     assert_eq!(totals.events, 2, "nothing of the failed append stays");
+}
+
+#[tokio::test]
+async fn what_was_read_beside_another_pass_changes_nothing() {
+    let mut scratch = Scratch::new().await;
+    let source = scratch.source("/a").await;
+    let events = [event(0, EntryKind::Prompt, Some("u1"), 0)];
+    scratch.append(source, "s1", &events).await;
+    let (identity, behind) = (identity("s1"), checkpoint(10));
+    for from in [0, 5, 20] {
+        let batch = Batch {
+            source,
+            tool: Tool::Claude,
+            identity: &identity,
+            from,
+            events: &events,
+            checkpoint: &behind,
+        };
+        assert!(scratch.ledger.append(&[batch]).await.expect("no failure").is_empty());
+        let back = Checkpoint { position: 0, ..checkpoint(0) };
+        scratch.ledger.set_checkpoint(source, from, &back).await.expect("no failure");
+    }
+    let stored = scratch.reader.source_at(Path::new("/a")).await.expect("read").expect("there");
+    assert_eq!(stored.checkpoint, behind, "a position never goes back");
+    assert_eq!(scratch.reader.totals().await.expect("read").events, 2);
+    let again = scratch.source("/a").await;
+    assert_eq!(again, source, "two passes that meet a new file give it one row");
 }
 
 #[tokio::test]
@@ -375,7 +405,7 @@ async fn sources_are_found_by_file_by_session_and_by_their_unfinished_line() {
     assert_eq!(state.path, Path::new("/moved"));
     assert_eq!(state.checkpoint.status, SourceStatus::Missing);
     assert_eq!(rows(scratch.reader.pending_sources().await.expect("read")), []);
-    scratch.ledger.set_checkpoint(source, &checkpoint(99)).await.expect("set");
+    scratch.ledger.set_checkpoint(source, 10, &checkpoint(99)).await.expect("set");
     let mut all = Vec::new();
     scratch.reader.sources(|source| all.push(source.checkpoint.position)).await.expect("read");
     assert_eq!(all, [99]);

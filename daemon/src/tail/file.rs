@@ -1,9 +1,9 @@
 //! Reads one file, on a thread of its own: opens it, proves which content it is, frames and parses what is new.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use majordomus_core::entry::frame::{Body, Framer, Line};
@@ -12,7 +12,7 @@ use majordomus_core::ids::{LineHash, SourceRow, Tool};
 use majordomus_core::ledger::{Chain, Checkpoint, FileId, NewEvent, SourceState, SourceStatus};
 use tokio::sync::mpsc::Sender;
 
-use super::identity::{Work, mtime_ns};
+use super::identity::{Work, is_packed, mtime_ns};
 use crate::policy::Policy;
 
 /// What the reading thread tells the writer, in order.
@@ -25,12 +25,14 @@ pub(super) enum Piece {
         tool: Tool,
         path: PathBuf,
         identity: SourceIdentity,
+        /// Where the source stood before them.
+        from: u64,
         events: Vec<NewEvent>,
         checkpoint: Checkpoint,
         bytes: u64,
     },
     /// There is nothing to append; what was seen of the file is to be remembered.
-    Checkpoint { tool: Tool, path: PathBuf, checkpoint: Checkpoint },
+    Checkpoint { tool: Tool, path: PathBuf, from: u64, checkpoint: Checkpoint },
     /// The file is gone.
     Gone,
     /// The source's file is now at this path.
@@ -53,6 +55,9 @@ const HELD_LINES: usize = 200;
 const HELD_BYTES: u64 = 1024 * 1024;
 /// Lines of which none is an object wait longer: most likely they are no session's at all.
 const HELD_JUNK: usize = 10_000;
+
+/// The anchor of a file whose bytes could not be read again.
+const NO_ANCHOR: LineHash = LineHash([0; 16]);
 
 /// Bytes at either end that the anchor covers.
 const ANCHOR: u64 = 4 * 1024;
@@ -110,7 +115,9 @@ struct Opened {
 }
 
 fn open(path: &Path) -> io::Result<Opened> {
-    let file = File::open(path)?;
+    // Without O_NONBLOCK a pipe with a session file's name would hold the thread for ever.
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a regular file"));
@@ -121,11 +128,6 @@ fn open(path: &Path) -> io::Result<Opened> {
         mtime_ns: mtime_ns(&metadata),
         file,
     })
-}
-
-/// Codex recompresses what is idle for a week; offsets are those of the plain text (formats.md 2.2).
-fn is_compressed(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "zst")
 }
 
 /// The checkpoint of a source before its first line.
@@ -198,7 +200,12 @@ impl<'a> Reading<'a> {
             Ok(continuity) => continuity,
             Err(error) => return ControlFlow::Continue(Err(error)),
         };
-        let start = Reader::new(work.tool, &work.below_root);
+        let start = match (&work.below_root, &work.known) {
+            (Some(below_root), _) => Reader::new(work.tool, below_root),
+            // The reader of a source of which nothing was read stands at the start and knows its name.
+            (None, Some(known)) => known.checkpoint.reader.clone(),
+            (None, None) => return ControlFlow::Continue(Ok(None)),
+        };
         let fresh = |generation| Self {
             policy,
             part: Part::Unknown,
@@ -223,8 +230,10 @@ impl<'a> Reading<'a> {
                     send(to, Piece::Moved(work.path.clone()))?;
                 }
                 let seen = &known.checkpoint;
+                // A crash may have left a row without lines, beside a reader that had read some.
+                let reader = if seen.position == 0 { start.clone() } else { seen.reader.clone() };
                 Self {
-                    reader: seen.reader.clone(),
+                    reader,
                     chain: seen.chain,
                     position: seen.position,
                     sent: Sent {
@@ -241,8 +250,8 @@ impl<'a> Reading<'a> {
                 send(to, Piece::Begin(None))?;
                 fresh(0)
             }
-            // The unfinished line of what was is gone; the next look reads what is.
-            Continuity::Rewritten if work.accept_unfinished => {
+            // The unfinished line of what was is gone; the next look, which knows the place, reads what is.
+            Continuity::Rewritten if work.below_root.is_none() => {
                 return ControlFlow::Continue(Ok(None));
             }
             Continuity::Rewritten => fresh(known.checkpoint.generation + 1),
@@ -354,14 +363,16 @@ impl<'a> Reading<'a> {
         let checkpoint = self.checkpoint(pending, SourceStatus::Live);
         let (tool, path) = (self.tool, self.path.clone());
         if self.events.is_empty() {
-            let piece = Piece::Checkpoint { tool, path, checkpoint };
+            let from = self.sent.position;
+            let piece = Piece::Checkpoint { tool, path, from, checkpoint };
             return if at_end { send(to, piece) } else { ControlFlow::Continue(()) };
         }
-        let bytes = self.position - self.sent.position;
+        let from = self.sent.position;
+        let bytes = self.position - from;
         let (chain, reader) = (self.chain, self.reader.clone());
         self.sent = Sent { position: self.position, chain, reader };
         let events = std::mem::take(&mut self.events);
-        send(to, Piece::Lines { tool, path, identity, events, checkpoint, bytes })
+        send(to, Piece::Lines { tool, path, identity, from, events, checkpoint, bytes })
     }
 
     /// Whose the lines are, once they tell, or will not tell any more, and may be recorded.
@@ -383,9 +394,9 @@ impl<'a> Reading<'a> {
         if !is_allowed || is_junk {
             return None;
         }
-        self.reader
-            .identity()
-            .or_else(|| no_more_comes.then(|| self.reader.identity_by_name()).flatten())
+        // What was decided once, by whatever, stays so: lines that were sent are not taken back.
+        let decides = no_more_comes || self.sent.position > 0;
+        self.reader.identity().or_else(|| decides.then(|| self.reader.identity_by_name()).flatten())
     }
 
     /// Remembers what was seen of a file whose lines do not go into the ledger, or not yet.
@@ -407,7 +418,8 @@ impl<'a> Reading<'a> {
             pending: self.opened.size.saturating_sub(position),
             ..self.checkpoint(0, status)
         };
-        send(to, Piece::Checkpoint { tool: self.tool, path: self.path.clone(), checkpoint })
+        let (tool, path, from) = (self.tool, self.path.clone(), self.sent.position);
+        send(to, Piece::Checkpoint { tool, path, from, checkpoint })
     }
 
     fn checkpoint(&self, pending: u64, status: SourceStatus) -> Checkpoint {
@@ -427,11 +439,11 @@ impl<'a> Reading<'a> {
     }
 
     fn anchor(&self, position: u64) -> LineHash {
-        if is_compressed(&self.path) {
+        if is_packed(&self.path) {
             return LineHash::of(b"");
         }
         // An anchor that could not be read never matches, which only costs a full comparison later.
-        anchor(&self.opened.file, position).unwrap_or(LineHash([0; 16]))
+        anchor(&self.opened.file, position).unwrap_or(NO_ANCHOR)
     }
 }
 
@@ -443,7 +455,9 @@ fn add(chain: Chain, line: &Line<'_>) -> Chain {
 
 /// Opens the plain text of a file at `position`.
 fn stream(mut file: File, path: &Path, position: u64) -> io::Result<Box<dyn Read>> {
-    if is_compressed(path) {
+    if is_packed(path) {
+        // A cloned handle shares its offset with the one that the comparison read from.
+        file.seek(SeekFrom::Start(0))?;
         let mut plain = zstd::stream::read::Decoder::new(file)?;
         io::copy(&mut plain.by_ref().take(position), &mut io::sink())?;
         return Ok(Box::new(plain));
@@ -469,16 +483,18 @@ fn continuity(known: &SourceState, opened: &Opened, path: &Path) -> io::Result<C
     if seen.position == 0 {
         return Ok(Continuity::Same);
     }
-    let compressed = is_compressed(path);
+    let compressed = is_packed(path);
     if !compressed {
         if opened.size < seen.position {
             return Ok(Continuity::Rewritten);
         }
-        if anchor(&opened.file, seen.position)? != seen.anchor && !is_compressed(&known.path) {
+        // A packed file has no anchor, and one that could not be read proves nothing.
+        let is_anchored = seen.anchor != NO_ANCHOR && seen.anchor != LineHash::of(b"");
+        if is_anchored && anchor(&opened.file, seen.position)? != seen.anchor {
             return Ok(Continuity::Rewritten);
         }
         let has_grown = opened.id == seen.file && opened.size > seen.size;
-        if has_grown {
+        if is_anchored && has_grown {
             return Ok(Continuity::Same);
         }
     }

@@ -20,8 +20,9 @@ pub struct Work {
     pub tool: Tool,
     /// Where it is.
     pub path: PathBuf,
-    /// The path below the root: its names carry identity.
-    pub below_root: String,
+    /// The path below the root: its names carry identity. `None` for a known source that is only looked at for
+    /// what it already is.
+    pub below_root: Option<String>,
     /// The source as the ledger knows it, if it does.
     pub known: Option<SourceState>,
     /// Set when the known source was at another path before.
@@ -36,7 +37,7 @@ impl Work {
         Self {
             tool: source.tool,
             path: source.path.clone(),
-            below_root: String::new(),
+            below_root: None,
             known: Some(source),
             moved: false,
             accept_unfinished: true,
@@ -71,7 +72,7 @@ pub(super) async fn plan(
         };
         match source {
             Some(source) if !is_due(&source, scope) => {}
-            Some(source) => work.push(work_for(candidate, Some(source), false)),
+            Some(source) => work.push(changed_path(reader, candidate, source).await?),
             None => {
                 let file = file_id(&candidate.path);
                 if let Some(item) = unknown_path(reader, candidate).await?
@@ -88,11 +89,12 @@ pub(super) async fn plan(
     work.extend(known.left().filter(has_changed).map(|source| Work {
         tool: source.tool,
         path: source.path.clone(),
-        below_root: String::new(),
+        below_root: None,
         known: Some(source),
         moved: false,
         accept_unfinished: false,
     }));
+    keep_one_per_source(&mut work);
     Ok(work)
 }
 
@@ -103,9 +105,45 @@ fn is_due(source: &SourceState, scope: Scope) -> bool {
     is_asked_again || has_changed(source)
 }
 
+/// A source is read once in a pass: what a second reading began from would be behind by then. Its new path wins
+/// over the one that it left.
+fn keep_one_per_source(work: &mut Vec<Work>) {
+    let row = |item: &Work| item.known.as_ref().map(|source| source.row);
+    let moved: HashSet<_> = work.iter().filter(|item| item.moved).filter_map(row).collect();
+    let mut kept = HashSet::new();
+    work.retain(|item| {
+        row(item).is_none_or(|row| (item.moved || !moved.contains(&row)) && kept.insert(row))
+    });
+}
+
+/// A known path whose file is another than at the last look. If it is gone, its other form may have taken its
+/// place.
+async fn changed_path(
+    reader: &mut Reader,
+    candidate: Candidate,
+    source: SourceState,
+) -> Result<Work> {
+    if is_gone(&candidate.path)
+        && let Some(other) = other_form(&candidate.path)
+        && !is_gone(&other)
+        && reader.source_at(&other).await?.is_none()
+    {
+        let below_root = match candidate.below_root.strip_suffix(".zst") {
+            Some(plain) => plain.to_owned(),
+            None => format!("{}.zst", candidate.below_root),
+        };
+        return Ok(work_for(
+            Candidate { path: other, below_root, ..candidate },
+            Some(source),
+            true,
+        ));
+    }
+    Ok(work_for(candidate, Some(source), false))
+}
+
 fn work_for(candidate: Candidate, known: Option<SourceState>, moved: bool) -> Work {
     let Candidate { tool, path, below_root } = candidate;
-    Work { tool, path, below_root, known, moved, accept_unfinished: false }
+    Work { tool, path, below_root: Some(below_root), known, moved, accept_unfinished: false }
 }
 
 /// A path that the ledger does not know: a new file, a known file under a new name, or a second name of one.
@@ -113,26 +151,51 @@ async fn unknown_path(reader: &mut Reader, candidate: Candidate) -> Result<Optio
     let Some(file) = file_id(&candidate.path) else {
         return Ok(Some(work_for(candidate, None, false)));
     };
-    for source in reader.sources_of_file(file).await? {
-        if file_id(&source.path) == Some(file) {
-            // cases.md 34: one file under two names (symlink, bind mount, hard link) is one source.
+    let mut sources = reader.sources_of_file(file).await?;
+    // An inode is used again: the file that was there last is the likelier one.
+    sources.sort_by_key(|source| {
+        (source.checkpoint.status == SourceStatus::Missing, std::cmp::Reverse(source.row.0))
+    });
+    if let Some(source) = sources.iter().find(|source| file_id(&source.path) == Some(file)) {
+        // cases.md 34: one file under two names (symlink, bind mount, hard link) is one source. A scan may come
+        // upon it by this name only.
+        return Ok(has_changed(source).then(|| by_known_name(candidate, source.clone())));
+    }
+    if let Some(other) = other_form(&candidate.path) {
+        // cases.md 40: Codex packs a rollout that is idle for a week, and unpacks it to go on. It is the same
+        // source; while both forms are there the plain one is read.
+        if is_packed(&candidate.path) && !is_gone(&other) {
             return Ok(None);
         }
-        if is_gone(&source.path) && source.tool == candidate.tool {
-            // cases.md 41: moved, as to `archived_sessions`. That the inode was not merely used again is
-            // checked against the hashes when the file is read.
+        if let Some(source) = reader.source_at(&other).await? {
             return Ok(Some(work_for(candidate, Some(source), true)));
         }
     }
-    if let Some(other) = other_form(&candidate.path)
-        && let Some(source) = reader.source_at(&other).await?
-    {
-        // cases.md 40: Codex packs a rollout that is idle for a week, and unpacks it to go on. It is the same
-        // source; while both forms are there the known one is read.
-        let is_packed = is_gone(&source.path);
-        return Ok(is_packed.then(|| work_for(candidate, Some(source), true)));
+    // cases.md 41: moved, as to `archived_sessions`. That the inode was not merely used again is checked against
+    // the hashes when the file is read.
+    let moved =
+        (sources.into_iter()).find(|source| source.tool == candidate.tool && is_gone(&source.path));
+    let is_moved = moved.is_some();
+    Ok(Some(work_for(candidate, moved, is_moved)))
+}
+
+/// Reads a file that was met by a second name under the name that the ledger has for it.
+fn by_known_name(candidate: Candidate, source: SourceState) -> Work {
+    let has_same_name = candidate.path.file_name() == source.path.file_name();
+    let below_root = has_same_name.then_some(candidate.below_root);
+    Work {
+        tool: source.tool,
+        path: source.path.clone(),
+        below_root,
+        known: Some(source),
+        moved: false,
+        accept_unfinished: false,
     }
-    Ok(Some(work_for(candidate, None, false)))
+}
+
+/// Codex recompresses what is idle for a week; offsets are those of the plain text (formats.md 2.2).
+pub(super) fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "zst")
 }
 
 /// The path of a rollout's other form: packed for a plain one, plain for a packed one.
