@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use majordomus_core::ids::SessionRow;
 use majordomus_core::ledger::{Ledger, Reader};
 use tokio::sync::{Mutex, Notify};
 use tokio_util::sync::CancellationToken;
@@ -24,7 +25,7 @@ use crate::live::{Live, Phase};
 use crate::lock::Lock;
 use crate::scan::{Candidate, WatchRoot};
 use crate::socket::server::Server;
-use crate::tail::{self, Tailer};
+use crate::tail::{self, Tailed, Tailer};
 use crate::write::NoteWriter;
 
 /// How long the stages may take to end after a signal; a transaction takes far less.
@@ -240,12 +241,14 @@ fn scan_all(shared: &Shared, roots: &[WatchRoot]) -> Scanned {
 }
 
 /// What a catch-up did.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct CaughtUp {
     seen: usize,
     changed: usize,
     bytes: u64,
     events: u64,
+    sessions: Vec<SessionRow>,
+    opened: Vec<SessionRow>,
 }
 
 /// Reads what is new in the files that a scan found, the oldest first: those a tool deletes next.
@@ -266,7 +269,8 @@ async fn catch_up(shared: &Shared, scanned: Scanned) -> Result<CaughtUp> {
     for problem in &tailed.problems {
         shared.live.problem(problem);
     }
-    Ok(CaughtUp { seen, changed, bytes: tailed.bytes, events: tailed.events })
+    let Tailed { bytes, events, sessions, opened, .. } = tailed;
+    Ok(CaughtUp { seen, changed, bytes, events, sessions, opened })
 }
 
 fn size(path: &Path) -> u64 {

@@ -109,9 +109,12 @@ impl Watcher {
         }
     }
 
-    /// Forgets a directory that is gone, so that it is watched anew when it comes back.
+    /// Forgets a directory that is gone, and what was below it, so that they are watched anew when they come
+    /// back.
     pub fn forget(&mut self, directory: &Path) {
-        self.watched.remove(directory);
+        if self.watched.remove(directory) {
+            self.watched.retain(|watched| !watched.starts_with(directory));
+        }
     }
 
     /// Number of directories that are watched.
@@ -130,10 +133,14 @@ impl Watcher {
     }
 
     /// Waits until something changed and takes it.
-    pub async fn changed(&self) -> Dirty {
+    pub async fn changed(&mut self) -> Dirty {
         loop {
             let dirty = std::mem::take(&mut *self.shared.dirty());
             if !dirty.is_empty() {
+                if dirty.everything {
+                    // Among what was lost may be that a directory went and another came under its name.
+                    self.watched.clear();
+                }
                 return dirty;
             }
             self.shared.changed.notified().await;
@@ -194,5 +201,24 @@ mod tests {
         std::fs::write(home.path().join("a.jsonl"), "x").expect("written");
         let dirty = watcher.changed().await;
         assert!(dirty.paths.contains(&home.path().join("a.jsonl")));
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_came_back_is_watched_with_all_below_it() {
+        let home = tempfile::tempdir().expect("a directory");
+        let (above, below) = (home.path().join("a"), home.path().join("a/b"));
+        let mut watcher = Watcher::new().expect("a watcher");
+        std::fs::create_dir_all(&below).expect("made");
+        watcher.watch(&above);
+        watcher.watch(&below);
+        std::fs::remove_dir_all(&above).expect("removed");
+        watcher.forget(&above);
+        assert_eq!(watcher.n_watched(), 0);
+        std::fs::create_dir_all(&below).expect("made");
+        watcher.watch(&above);
+        watcher.watch(&below);
+        let file = below.join("c.jsonl");
+        std::fs::write(&file, "x").expect("written");
+        while !watcher.changed().await.paths.contains(&file) {}
     }
 }

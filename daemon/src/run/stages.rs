@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use jiff::Timestamp;
+use majordomus_core::ids::SessionRow;
 use majordomus_core::ledger::Reader;
 
 use super::{Shared, catch_up, remember_history, scan_all};
@@ -96,6 +97,10 @@ async fn look(shared: &Shared, watcher: &mut Watcher, dirty: &Dirty, is_first: b
         if caught_up.events > 0 || is_first {
             shared.tailed.notify_one();
         }
+        if !is_first {
+            // Where notifications do not come, this is how growth is seen.
+            note_growth(shared, &caught_up.sessions, &caught_up.opened).await;
+        }
         return Ok(());
     }
     let candidates = candidates(shared, watcher, &dirty.paths);
@@ -109,19 +114,24 @@ async fn look(shared: &Shared, watcher: &mut Watcher, dirty: &Dirty, is_first: b
     for problem in &tailed.problems {
         shared.live.problem(problem);
     }
-    let now = clock::now();
-    for session in &tailed.sessions {
-        shared.closer.seen.note(*session, now);
-    }
     if tailed.events > 0 {
         shared.live.tell(serde_json::json!({"kind": "events.appended", "n": tailed.events}));
         shared.tailed.notify_one();
     }
+    note_growth(shared, &tailed.sessions, &tailed.opened).await;
+    Ok(())
+}
+
+/// Notes that sessions were seen to grow, and what Git looks like where an episode has just opened.
+async fn note_growth(shared: &Shared, grown: &[SessionRow], opened: &[SessionRow]) {
+    let now = clock::now();
+    for session in grown {
+        shared.closer.seen.note(*session, now);
+    }
     // What Git looks like is only worth noting while it is fresh; a failure costs a fact, not the line.
-    if let Err(error) = shared.closer.observe_openings(&tailed.opened, now).await {
+    if let Err(error) = shared.closer.observe_openings(opened, now).await {
         shared.live.problem(&format!("cannot observe Git: {error:#}"));
     }
-    Ok(())
 }
 
 /// Watches every directory that the scan finds, and scans again until no directory is new: what appeared before
@@ -172,6 +182,8 @@ fn appeared(
     root: &WatchRoot,
     directory: &std::path::Path,
 ) -> Vec<Candidate> {
+    // The name may stand for another directory than the one that was watched under it.
+    watcher.forget(directory);
     loop {
         let before = watcher.n_watched();
         let scan = root.scan_below(directory);
