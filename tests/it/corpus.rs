@@ -117,3 +117,36 @@ fn a_second_run_over_the_corpus_adds_nothing() {
     home.once().ok();
     assert_eq!((events(), home.envelopes(), home.notes()), (before, envelopes, notes));
 }
+
+#[test]
+fn the_hand_made_files_give_what_the_formats_demand() {
+    let Some(corpus) = corpus("synthetic") else { return };
+    let home = Home::with_idle_after("20m");
+    copy_tree(&corpus.join("synthetic/claude"), &home.path("home/.claude"));
+    copy_tree(&corpus.join("synthetic/codex"), &home.path("home/.codex"));
+    home.once().ok();
+    let claude = |n: u32| home.session(&format!("11111111-1111-4111-8111-111111111{n}"));
+    let codex = |n: u32| home.session(&format!("01a0aaaa-0000-7000-8000-00000000000{n}"));
+    // formats.md part 5, and what the index of these files says of each: prompts, answers, and whether it holds work.
+    let expected = [
+        (claude(111), "torn, glued and damaged lines", (4, 2, true)),
+        (claude(112), "a record glued to a torn one", (2, 0, false)),
+        (claude(113), "a line of 6 MB", (1, 1, true)),
+        (claude(114), "one session in two projects", (3, 3, true)),
+        (claude(115), "a fork, without what it copied", (1, 1, true)),
+        (claude(116), "a summary alone", (0, 0, false)),
+        (claude(117), "an exit alone", (0, 0, false)),
+        (codex(1), "active and archived", (1, 1, true)),
+        (codex(3), "packed", (1, 1, true)),
+    ];
+    for (session, what, facts) in expected {
+        let found = (&session["prompts"], &session["answers"], &session["meaningful"]);
+        let (prompts, answers, meaningful) = facts;
+        let expected = (&prompts.into(), &answers.into(), &meaningful.into());
+        assert_eq!(found, expected, "{what}");
+    }
+    assert_eq!(codex(1)["commits"].as_array().map(Vec::len), Some(1));
+    assert_eq!(claude(115)["forked_from"], claude(114)["id"]);
+    assert_eq!(codex(2), Value::Null, "a subagent stands under its parent");
+    assert_eq!(codex(4), Value::Null, "a git-lfs pointer is no session");
+}

@@ -228,3 +228,27 @@ fn case_087_a_stopped_daemon_is_told_as_unresponsive() {
     assert_eq!(said.code, 6, "{}", said.stderr);
     assert_eq!(said.stderr.lines().count(), 1);
 }
+
+#[test]
+fn a_project_that_is_renamed_there_and_back_loses_nothing() {
+    let home = Home::new();
+    let claude = home.claude(S1).prompt("One");
+    let _daemon = home.start();
+    let (here, there) =
+        (home.path("home/.claude/projects/-w-app"), home.path("home/.claude/projects/-w-new"));
+    std::fs::rename(&here, &there).expect("moved");
+    home.wait("the new place is known", || {
+        home.ask(&["show", S1])["sources"][0]["path"]
+            .as_str()
+            .is_some_and(|it| it.contains("-w-new"))
+    });
+    std::fs::rename(&there, &here).expect("moved");
+    home.wait("the old place is known", || {
+        home.ask(&["show", S1])["sources"][0]["path"]
+            .as_str()
+            .is_some_and(|it| it.contains("-w-app"))
+    });
+    claude.prompt("Two");
+    home.wait("the second prompt", || home.session(S1)["prompts"] == 2);
+    assert_eq!(home.ask(&["show", S1])["sources"][0]["state"], "live");
+}
