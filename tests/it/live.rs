@@ -178,7 +178,8 @@ fn a_trailing_title_does_not_open_an_episode() {
     let home = Home::with_idle_after("1s");
     let _daemon = home.start();
     let claude = home.claude(S1).prompt("One").answer("Done.");
-    home.wait("the envelope", || home.envelopes().len() == 1);
+    // The envelope's file is there before the close is.
+    home.wait("the close", || home.session(S1)["state"] == "closed");
     let claude = claude.title("A title").command("exit");
     let events = home.ctl(&["status", "--json"]).json()["ledger"]["events"].as_u64();
     home.wait("the title is read", || home.session(S1)["title"] == "A title");
