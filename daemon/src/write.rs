@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use majordomus_core::draft::{check_evidence, extractive};
+use majordomus_core::draft::{Redactor, check_evidence, extractive};
 use majordomus_core::ids::SessionKey;
 use majordomus_core::ledger::{DraftTask, Ledger, NoteRow, Reader, SessionState};
 use majordomus_core::note::fields::Fields;
@@ -40,6 +40,7 @@ pub struct NoteWriter {
     settings: Settings,
     vault: Vault,
     git: Git,
+    redactor: Redactor,
     /// Dates in notes are those of the user.
     time_zone: TimeZone,
 }
@@ -94,6 +95,7 @@ impl NoteWriter {
             ledger_path: settings.paths.ledger.clone(),
             vault: open_vault(settings)?,
             git: settings.git(),
+            redactor: settings.redactor()?,
             settings: settings.clone(),
             time_zone: TimeZone::system(),
         })
@@ -154,8 +156,8 @@ impl NoteWriter {
             let mut draft = None;
             for since in [in_vault.max(recorded), recorded.or(in_vault)] {
                 if draft.is_none() {
-                    let (git, zone) = (&self.git, &self.time_zone);
-                    draft = compose(reader, git, zone, state, since, there.as_deref()).await?;
+                    let with = (&self.git, &self.redactor, &self.time_zone);
+                    draft = compose(reader, with, state, since, there.as_deref()).await?;
                 }
             }
             let Some(draft) = draft else { return self.skip(task, "nothing_new").await };
@@ -336,14 +338,14 @@ fn scripted_reason(policy: Scripted, task: &DraftTask) -> Option<&'static str> {
 /// `None` comes back when nothing is new since then.
 pub async fn compose(
     reader: &mut Reader,
-    git: &Git,
-    time_zone: &TimeZone,
+    (git, redactor, time_zone): (&Git, &Redactor, &TimeZone),
     state: &SessionState,
     since: Option<Timestamp>,
     there: Option<&StoredNote>,
 ) -> Result<Option<Drafted>> {
     let (mut story, summary) = story::read(reader, state).await?;
     add_subjects(git, &mut story).await;
+    redactor.mask_story(&mut story);
     let checked = check_evidence(extractive::draft(&story, since), &story);
     for rejected in &checked.rejected {
         tracing::debug!(session = %state.key.native, why = ?rejected.why, "a statement was dropped");

@@ -310,3 +310,21 @@ fn a_write_that_the_ledger_did_not_learn_of_is_not_done_twice() {
     );
     assert_eq!(note.matches("last-synced:").count(), 1, "{note}");
 }
+
+#[test]
+fn a_secret_in_a_prompt_does_not_reach_the_note() {
+    let home = Home::with_idle_after("20m").config("[redact]\nextra = [\"Acme\"]\n");
+    let secret = format!("ghp_{}", "a1B2".repeat(9));
+    home.claude(S1)
+        .at(&ago(7_200))
+        .prompt(&format!("Push the parser to Acme with {secret}, please."))
+        .edit("/w/app/a.rs")
+        .answer(&format!("The parser was pushed to the server with the key {secret}."));
+    home.once().ok();
+    let (_, note) = home.notes().remove(0);
+    let drafted = home.ctl(&["draft", S1]).ok().stdout;
+    for text in [note, drafted] {
+        assert!(!text.contains(&secret) && !text.contains("Acme"), "{text}");
+        assert!(text.contains("redacted"), "{text}");
+    }
+}

@@ -6,6 +6,7 @@ pub mod extractive;
 #[cfg(test)]
 mod fixture;
 mod questions;
+mod redact;
 mod rounds;
 mod speech;
 mod wording;
@@ -13,6 +14,7 @@ mod wording;
 use jiff::Timestamp;
 
 pub use self::check::{Checked, Rejected, Rejection, check_evidence};
+pub use self::redact::Redactor;
 pub use self::speech::title as title_of;
 use crate::entry::{CallOutcome, FileTouch};
 use crate::ids::{LedgerSeq, SessionKey};

@@ -29,10 +29,10 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let state = view::find(&mut reader, &arguments.session).await?;
     let git = context.settings.git();
     let time_zone = TimeZone::system();
-    let drafts: Vec<Drafted> = write::compose(&mut reader, &git, &time_zone, &state, None, None)
-        .await?
-        .into_iter()
-        .collect();
+    let redactor = context.settings.redactor()?;
+    let with = (&git, &redactor, &time_zone);
+    let drafts: Vec<Drafted> =
+        write::compose(&mut reader, with, &state, None, None).await?.into_iter().collect();
     if let Some(directory) = arguments.out {
         let vault = write::directory_vault(&directory)?;
         for draft in &drafts {

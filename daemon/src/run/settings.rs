@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use jiff::SignedDuration;
+use majordomus_core::draft::Redactor;
 use majordomus_core::ledger::Reader;
 use majordomus_core::session::ClosingRules;
 
@@ -140,6 +141,14 @@ impl Settings {
     pub fn refusal_in(&self, cwd: &Path) -> Option<String> {
         let tree = work_tree_of(cwd)?;
         self.paths.inside_work_tree(&tree).first().map(ToString::to_string)
+    }
+
+    /// What masks secrets before a note is drafted.
+    pub fn redactor(&self) -> Result<Redactor> {
+        let redact = &self.config.redact;
+        Redactor::new(redact.enabled, &redact.extra, &redact.allow).map_err(|_| {
+            Failure::new(Exit::ConfigInvalid, "[redact] holds what is no regular expression").into()
+        })
     }
 
     /// The reader of Git facts.
