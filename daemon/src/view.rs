@@ -470,7 +470,7 @@ mod tests {
             one_line("[Design talk](chat://6a60) with `code` and **more**\nSecond line").as_deref(),
             Some("Design talk with code and more")
         );
-        assert_eq!(one_line("# Plan\n\ntext").as_deref(), Some("Plan"));
+        assert_eq!(one_line("# Plan\n\ntext").as_deref(), Some("Plan: text"));
         assert_eq!(one_line("a\u{1b}[31mb\u{202e}c d e").as_deref(), Some("abc d e"));
         assert_eq!(one_line("\u{1b}[31m\n"), None);
         assert_eq!(one_line("!?").as_deref(), Some("!?"));
