@@ -5,7 +5,7 @@ use super::Loaded;
 use super::origin::Origin;
 
 /// Keys, or beginnings of keys, with what becomes of them.
-const UNUSED: [(&str, &str); 15] = [
+const UNUSED: [(&str, &str); 14] = [
     ("notes.drafter", "this version has the drafter that uses no model; it is used"),
     ("notes.model", "no model is called by this version"),
     ("notes.idea_model", "no model is called by this version"),
@@ -18,7 +18,6 @@ const UNUSED: [(&str, &str); 15] = [
     ("notes.max_per_session", "this version writes one note per session"),
     ("notes.precision", "this version writes one note per session"),
     ("projects.map", "projects are named by their directories in this version"),
-    ("redact.", "this version redacts nothing; nothing leaves the machine"),
     ("archive.", "this version keeps no archive"),
     ("metrics.", "this version has no metrics"),
 ];
@@ -44,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_key_without_effect_is_named_unless_it_is_at_its_default() {
-        let text = "[sessions]\nidle_after = \"5m\"\n[archive]\nenabled = false\n[redact]\nenabled = true\n\
+        let text = "[sessions]\nidle_after = \"5m\"\n[archive]\nenabled = false\n[redact]\nenabled = false\n\
                     [notes]\ndrafter = \"openai\"\n";
         let loaded = Loaded::from_text(text, Path::new("/c.toml")).expect("valid");
         let lines = unused(&loaded);
