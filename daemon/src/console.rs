@@ -24,8 +24,9 @@ impl Console {
 
     /// Says something.
     pub fn say(&self, line: &str) {
+        let line = crate::printable::printable(line);
         match &self.bar {
-            Some(bar) if self.is_terminal => bar.println(line),
+            Some(bar) if self.is_terminal => bar.println(&*line),
             None if self.is_terminal => {
                 if let Err(error) = writeln!(std::io::stderr().lock(), "{line}") {
                     tracing::debug!("the terminal is gone: {error}");

@@ -15,6 +15,7 @@ pub mod live;
 pub mod lock;
 pub mod paths;
 pub mod policy;
+pub mod printable;
 pub mod run;
 pub mod scan;
 pub mod socket;

@@ -94,6 +94,7 @@ impl Live {
 
     /// Logs something that a person should look at, once while it lasts, and keeps it for `status`.
     pub fn problem(&self, line: &str) {
+        let line = &*crate::printable::printable(line);
         let mut state = self.state();
         state.last_error = Some(line.to_owned());
         if state.problems.iter().any(|known| known == line) {

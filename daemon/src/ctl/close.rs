@@ -7,6 +7,7 @@ use majordomus_core::envelope::identity_field;
 
 use super::Context;
 use crate::failure::{Exit, Failure};
+use crate::printable::printable;
 use crate::socket::protocol::{CloseParams, ClosedView};
 
 /// An authored summary is a page, not a book.
@@ -36,7 +37,10 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
         for closed in &closed {
             context.output.line(&format!(
                 "closed {} {} episode {}: {}",
-                closed.tool, closed.session, closed.episode, closed.envelope
+                closed.tool,
+                printable(&closed.session),
+                closed.episode,
+                printable(&closed.envelope)
             ))?;
         }
     }

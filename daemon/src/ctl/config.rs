@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::output::{Output, Tone, complain};
+use super::output::{Cell, Output, Tone, complain};
 use crate::config::{Env, Flags, Loaded, check, unused};
 use crate::failure::{Exit, Failure};
 use crate::paths::Paths;
@@ -41,17 +41,17 @@ fn show(env: &Env, flags: &Flags, output: Output) -> Result<Exit> {
             .collect();
         output.document(&entries)?;
     } else {
-        let rows: Vec<Vec<String>> = settings
+        let rows: Vec<Vec<Cell>> = settings
             .iter()
             .map(|setting| {
                 vec![
-                    setting.key.clone(),
-                    setting.value.to_string(),
-                    output.paint(Tone::Faint, &setting.origin.to_string()),
+                    setting.key.clone().into(),
+                    setting.value.to_string().into(),
+                    Cell::new(Tone::Faint, &setting.origin.to_string()),
                 ]
             })
             .collect();
-        output.table(&["KEY", "VALUE", "ORIGIN"], &rows)?;
+        output.table(&["KEY", "VALUE", "ORIGIN"], rows)?;
     }
     Ok(Exit::Ok)
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::Context;
 use crate::clock;
 use crate::failure::Exit;
+use crate::printable::{printable, printable_lines};
 use crate::view;
 use crate::write::{self, Drafted};
 
@@ -37,7 +38,7 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         let vault = write::directory_vault(&directory)?;
         for draft in &drafts {
             let stored = vault.put(write::put_note(draft, clock::now())).await?;
-            context.output.line(&stored.path)?;
+            context.output.line(&printable(&stored.path))?;
         }
         return Ok(Exit::Ok);
     }
@@ -48,7 +49,7 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         context.output.line("no notes for this session")?;
     } else {
         for draft in &drafts {
-            context.output.line(&draft.note.body)?;
+            context.output.line(&printable_lines(&draft.note.body))?;
         }
     }
     Ok(Exit::Ok)

@@ -4,6 +4,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::Context;
+use super::output::Cell;
 use crate::failure::Exit;
 use crate::view::{self, NoteView};
 
@@ -28,19 +29,19 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         context.output.line("no notes")?;
         return Ok(Exit::Ok);
     }
-    let rows: Vec<Vec<String>> = notes
+    let rows: Vec<Vec<Cell>> = notes
         .iter()
         .map(|note| {
             vec![
-                note.kind.clone(),
-                note.updated_at.strftime("%Y-%m-%d %H:%M").to_string(),
-                note.session.clone(),
-                note.title.clone().unwrap_or_default(),
-                place(context, note),
+                note.kind.clone().into(),
+                note.updated_at.strftime("%Y-%m-%d %H:%M").to_string().into(),
+                note.session.clone().into(),
+                note.title.clone().unwrap_or_default().into(),
+                place(context, note).into(),
             ]
         })
         .collect();
-    context.output.table(&["KIND", "UPDATED", "SESSION", "TITLE", "NOTE"], &rows)?;
+    context.output.table(&["KIND", "UPDATED", "SESSION", "TITLE", "NOTE"], rows)?;
     Ok(Exit::Ok)
 }
 

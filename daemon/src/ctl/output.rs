@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result};
 use serde::Serialize;
 
 use crate::config::Env;
+use crate::printable::printable;
 
 /// Prints for people or for programs.
 #[derive(Clone, Copy, Debug)]
@@ -44,57 +45,76 @@ impl Output {
         stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("cannot print")
     }
 
-    /// Prints one line.
+    /// Prints one line. Foreign text in it has gone through [`Output::paint`] or [`printable`].
     pub(super) fn line(self, text: &str) -> Result<()> {
         self.text(&format!("{text}\n"))
     }
 
-    /// Colours a word.
+    /// Colours a word, whoever wrote it.
     pub(super) fn paint(self, tone: Tone, text: &str) -> String {
+        let text = printable(text);
         let code = match tone {
-            Tone::Plain => return text.to_owned(),
+            Tone::Plain => return text.into_owned(),
             Tone::Good => "32",
             Tone::Bad => "31",
             Tone::Faint => "2",
         };
-        if self.has_colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.has_colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.into_owned() }
     }
 
     /// Prints rows in aligned columns; the last column is free. Widths are those of the characters on a terminal.
-    pub(super) fn table(self, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
-        use unicode_width::UnicodeWidthStr as _;
-
-        let mut widths: Vec<usize> = header.iter().map(|cell| cell.width()).collect();
-        for row in rows {
+    pub(super) fn table(self, header: &[&str], rows: Vec<Vec<Cell>>) -> Result<()> {
+        let header = header.iter().map(|name| Cell::new(Tone::Faint, name)).collect();
+        let rows: Vec<Vec<Cell>> = std::iter::once(header).chain(rows).collect();
+        let mut widths: Vec<usize> = Vec::new();
+        for row in &rows {
+            widths.resize(widths.len().max(row.len()), 0);
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(cell.width());
             }
         }
-        let render = |cells: &[&str]| {
-            let mut line = String::new();
-            for (index, cell) in cells.iter().enumerate() {
-                line.push_str(cell);
-                if index + 1 < cells.len() {
-                    let width = widths.get(index).copied().unwrap_or(0);
-                    line.push_str(&" ".repeat(width.saturating_sub(cell.width()) + 2));
+        let mut text = String::new();
+        for row in &rows {
+            for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                text.push_str(&self.paint(cell.tone, &cell.text));
+                if index + 1 < row.len() {
+                    // Colour codes take no room: the padding counts characters.
+                    text.push_str(&" ".repeat(width.saturating_sub(cell.width()) + 2));
                 }
             }
-            line
-        };
-        let mut text = format!("{}\n", self.paint(Tone::Faint, &render(header)));
-        for row in rows {
-            let cells: Vec<&str> = row.iter().map(String::as_str).collect();
-            text.push_str(&render(&cells));
             text.push('\n');
         }
         self.text(&text)
     }
 }
 
+/// A field of a table.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    tone: Tone,
+    text: String,
+}
+
+impl Cell {
+    pub(super) fn new(tone: Tone, text: &str) -> Self {
+        Self { tone, text: printable(text).into_owned() }
+    }
+
+    fn width(&self) -> usize {
+        unicode_width::UnicodeWidthStr::width(self.text.as_str())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::new(Tone::Plain, &text)
+    }
+}
+
 /// Says on standard error what went wrong, in one line.
 pub(super) fn complain(line: &str) {
     // Nothing can be done when standard error is gone; the exit code still tells.
-    if writeln!(io::stderr().lock(), "majordomusctl: {line}").is_err() {
+    if writeln!(io::stderr().lock(), "majordomusctl: {}", printable(line)).is_err() {
         tracing::debug!("standard error is closed");
     }
 }

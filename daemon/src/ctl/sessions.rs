@@ -6,7 +6,7 @@ use majordomus_core::ids::Tool;
 use serde_json::json;
 
 use super::Context;
-use super::output::Tone;
+use super::output::{Cell, Tone};
 use crate::clock;
 use crate::config::parse_duration;
 use crate::failure::{Exit, Failure};
@@ -43,7 +43,7 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         context.output.document(&sessions)?;
         return Ok(Exit::Ok);
     }
-    let rows: Vec<Vec<String>> = sessions.iter().map(|session| row(context, session)).collect();
+    let rows: Vec<Vec<Cell>> = sessions.iter().map(row).collect();
     if rows.is_empty() {
         context.output.line("no sessions")?;
     } else {
@@ -52,25 +52,25 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
                 "SESSION", "TOOL", "STATE", "LAST", "PROMPTS", "FILES", "COMMITS", "PROJECT",
                 "TITLE",
             ],
-            &rows,
+            rows,
         )?;
     }
     Ok(Exit::Ok)
 }
 
-fn row(context: &Context, session: &SessionView) -> Vec<String> {
+fn row(session: &SessionView) -> Vec<Cell> {
     let tone = if session.state == "open" { Tone::Good } else { Tone::Plain };
     let last = session.last_at.as_deref().unwrap_or("-");
     vec![
-        session.id.clone(),
-        session.tool.to_string(),
-        context.output.paint(tone, &session.state),
-        last.chars().take(16).collect::<String>().replace('T', " "),
-        session.prompts.to_string(),
-        session.files_written.len().to_string(),
-        session.commits.len().to_string(),
-        session.project.clone().unwrap_or_else(|| "-".to_owned()),
-        session.title.clone().unwrap_or_default(),
+        session.id.clone().into(),
+        session.tool.to_string().into(),
+        Cell::new(tone, &session.state),
+        last.chars().take(16).collect::<String>().replace('T', " ").into(),
+        session.prompts.to_string().into(),
+        session.files_written.len().to_string().into(),
+        session.commits.len().to_string().into(),
+        session.project.clone().unwrap_or_else(|| "-".to_owned()).into(),
+        session.title.clone().unwrap_or_default().into(),
     ]
 }
 

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::Context;
 use crate::failure::Exit;
+use crate::printable::printable;
 use crate::view::{self, SessionDetail};
 
 #[derive(Debug, clap::Args)]
@@ -73,8 +74,8 @@ fn render(detail: &SessionDetail) -> String {
     let notes: Vec<String> = detail.notes.iter().filter_map(|note| note.uri.clone()).collect();
     list(&mut lines, "note", &notes);
     list(&mut lines, "gap", &detail.gaps);
-    lines.push(String::new());
-    lines.join("\n")
+    let lines: Vec<_> = lines.iter().map(|line| printable(line)).collect();
+    format!("{}\n", lines.join("\n"))
 }
 
 fn list(lines: &mut Vec<String>, name: &str, items: &[String]) {
