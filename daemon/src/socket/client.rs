@@ -40,7 +40,9 @@ impl Client {
             Err(error)
                 if matches!(
                     error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+                    io::ErrorKind::NotFound
+                        | io::ErrorKind::NotADirectory
+                        | io::ErrorKind::ConnectionRefused
                 ) =>
             {
                 Err(NoDaemon::NotRunning)
@@ -93,9 +95,11 @@ impl Client {
         stream.set_read_timeout(Some(timeout))?;
         stream.set_write_timeout(Some(timeout))?;
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        stream.write_all(format!("{request}\n").as_bytes())?;
+        let written = stream.write_all(format!("{request}\n").as_bytes());
         let mut line = String::new();
+        // A daemon that has no room hangs up before it is asked, and has said why.
         if self.stream.read_line(&mut line)? == 0 {
+            written?;
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         serde_json::from_str(&line).map_err(io::Error::other)

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::unix::OwnedWriteHalf;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Interest};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,7 @@ use super::protocol::{
     Response,
 };
 use crate::api::Api;
-use crate::failure::{exit_of, one_line};
+use crate::failure::{Exit, Failure, exit_of, one_line};
 
 /// Clients at the same time; more are turned away.
 const MAX_CLIENTS: usize = 64;
@@ -51,10 +51,22 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the socket at `path`. The caller holds the daemon's lock: what lies at `path` is stale.
+    /// Binds the socket at `path`. The caller holds the daemon's lock, but a daemon with another state directory may
+    /// have the same socket: only one that nobody answers at is stale.
     pub fn bind(path: &Path) -> Result<Self> {
         match std::fs::symlink_metadata(path) {
             Ok(metadata) if metadata.file_type().is_socket() => {
+                if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                    return Err(Failure::new(
+                        Exit::AlreadyRunning,
+                        format!(
+                            "another majordomusd answers at the socket {}; stop it, or set MAJORDOMUS_SOCKET to \
+                             another path",
+                            path.display()
+                        ),
+                    )
+                    .into());
+                }
                 std::fs::remove_file(path).with_context(|| {
                     format!("cannot remove the stale socket {}", path.display())
                 })?;
@@ -97,6 +109,7 @@ impl Server {
                 tracing::warn!(
                     "more than {MAX_CLIENTS} clients at the socket; one was turned away"
                 );
+                turn_away(&stream);
                 continue;
             };
             let (api, stop) = (Arc::clone(&api), stop.clone());
@@ -123,6 +136,19 @@ impl Drop for Server {
         if let Err(error) = std::fs::remove_file(&self.path) {
             tracing::debug!("the socket {} cannot be removed: {error}", self.path.display());
         }
+    }
+}
+
+/// Tells a client that there is no room. It gets one try: nobody waits for a client that is not served.
+fn turn_away(stream: &UnixStream) {
+    let message = format!("{MAX_CLIENTS} clients are at the socket already; try again later");
+    let response = Response::error(Value::Null, FAILED, message, Some(Exit::Unresponsive));
+    let written = serde_json::to_vec(&response).map_err(io::Error::other).and_then(|mut line| {
+        line.push(b'\n');
+        stream.try_write(&line)
+    });
+    if let Err(error) = written {
+        tracing::debug!("a client that was turned away could not be told: {error}");
     }
 }
 
@@ -155,7 +181,7 @@ async fn serve_client(stream: UnixStream, api: &Api) -> io::Result<()> {
             send(&mut write, &response).await?;
         }
         if let Some(mut events) = events {
-            return stream_events(&mut write, &mut events).await;
+            return stream_events(&mut read, &mut write, &mut events).await;
         }
     }
 }
@@ -191,7 +217,7 @@ async fn respond(line: &[u8], api: &Api) -> (Option<Response>, Option<broadcast:
             Response::error(answer_id, METHOD_NOT_FOUND, message, None)
         }
         Ok(Answer::BadParams(message)) => {
-            Response::error(answer_id, INVALID_PARAMS, message, Some(crate::failure::Exit::Usage))
+            Response::error(answer_id, INVALID_PARAMS, message, Some(Exit::Usage))
         }
         Err(error) => Response::error(answer_id, FAILED, one_line(&error), Some(exit_of(&error))),
     };
@@ -206,12 +232,31 @@ async fn send<T: serde::Serialize>(write: &mut OwnedWriteHalf, message: &T) -> i
         .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
 }
 
+/// Writes a line for every event until the client goes. What it sends meanwhile is not read as requests.
 async fn stream_events(
+    read: &mut BufReader<OwnedReadHalf>,
     write: &mut OwnedWriteHalf,
     events: &mut broadcast::Receiver<Value>,
 ) -> io::Result<()> {
+    let mut is_listening = true;
     loop {
-        let params = match events.recv().await {
+        let event = tokio::select! {
+            event = events.recv() => event,
+            // A listener that left frees its place at once, not at the next event.
+            sent = read.fill_buf(), if is_listening => match sent?.len() {
+                0 if has_left(write).await? => return Ok(()),
+                // It will only listen from now on.
+                0 => {
+                    is_listening = false;
+                    continue;
+                }
+                n => {
+                    read.consume(n);
+                    continue;
+                }
+            },
+        };
+        let params = match event {
             Ok(event) => event,
             Err(broadcast::error::RecvError::Lagged(n)) => {
                 serde_json::json!({"kind": "lost", "n": n})
@@ -221,4 +266,9 @@ async fn stream_events(
         let message = serde_json::json!({"jsonrpc": "2.0", "method": "event", "params": params});
         send(write, &message).await?;
     }
+}
+
+/// Whether a client whose requests have ended is gone altogether.
+async fn has_left(write: &OwnedWriteHalf) -> io::Result<bool> {
+    Ok(write.ready(Interest::WRITABLE).await?.is_write_closed())
 }
