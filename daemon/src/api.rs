@@ -19,6 +19,7 @@ use crate::close::{Closed, Closer};
 use crate::failure::{Exit, Failure};
 use crate::live::Live;
 use crate::paths::Paths;
+use crate::run::InForce;
 use crate::socket::protocol::{
     CloseParams, ClosedView, Funnel, Lag, LedgerStatus, OutboxStatus, PartStatus, RootStatus,
     SessionCounts, SessionParams, Status,
@@ -40,7 +41,7 @@ pub struct Api {
     /// Stops the daemon.
     pub stop: CancellationToken,
     /// What the configuration says of vault and drafter.
-    pub parts: Parts,
+    pub parts: InForce<Parts>,
 }
 
 /// The kinds of the parts that a configuration chooses.
@@ -78,18 +79,7 @@ impl Api {
     }
 
     async fn status(&self) -> Result<Value> {
-        let now = clock::now();
-        let mut reader = self.reader().await?;
-        let mut status = stored_status(&mut reader, &self.paths, &self.parts).await?;
-        self.live.phase().clone_into(&mut status.daemon);
-        status.pid = Some(std::process::id());
-        let uptime = now.duration_since(self.live.started_at).as_secs();
-        status.uptime_s = u64::try_from(uptime).unwrap_or(0);
-        status.sources = self.live.roots();
-        status.vault.error = self.live.vault_error();
-        status.vault.ok = status.vault.error.is_none();
-        status.last_error = self.live.last_error();
-        status.problems = self.live.problems();
+        let status = live_status(&self.paths, &self.parts.get(), &self.live).await?;
         Ok(serde_json::to_value(status)?)
     }
 
@@ -206,6 +196,22 @@ pub async fn notes_cutoff(reader: &mut Reader, notes_since: SignedDuration) -> R
 
 /// The key under which the newest activity of the first catch-up is remembered.
 pub const HISTORY_ENDS: &str = "history_ends_at";
+
+/// The state of the whole as the running daemon knows it.
+pub async fn live_status(paths: &Paths, parts: &Parts, live: &Live) -> Result<Status> {
+    let mut reader = Reader::open(&paths.ledger).await?;
+    let mut status = stored_status(&mut reader, paths, parts).await?;
+    live.phase().clone_into(&mut status.daemon);
+    status.pid = Some(std::process::id());
+    let uptime = clock::now().duration_since(live.started_at).as_secs();
+    status.uptime_s = u64::try_from(uptime).unwrap_or(0);
+    status.sources = live.roots();
+    status.vault.error = live.vault_error();
+    status.vault.ok = status.vault.error.is_none();
+    status.last_error = live.last_error();
+    status.problems = live.problems();
+    Ok(status)
+}
 
 /// The state of the whole as far as the store tells it.
 pub async fn stored_status(reader: &mut Reader, paths: &Paths, parts: &Parts) -> Result<Status> {

@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::{Exit, Failure};
 use crate::git::Git;
+use crate::run::InForce;
 use crate::scan::WatchRoot;
 use crate::tail::{self, Tailer};
 
@@ -63,8 +64,8 @@ pub struct Closer {
     pub state_dir: PathBuf,
     /// The roots, to look at a session's files before it is judged.
     pub roots: Vec<WatchRoot>,
-    /// When sessions are closed.
-    pub rules: ClosingRules,
+    /// When sessions are closed; a reload may change it.
+    pub rules: InForce<ClosingRules>,
     /// Asks Git.
     pub git: Git,
     /// The machine's name.
@@ -187,7 +188,7 @@ impl Closer {
     /// The earliest time at which a session can be over, without looking at its events.
     fn earliest(&self, state: &SessionState) -> Timestamp {
         let pulse = self.pulse(state, None);
-        match decide(&pulse, &self.rules, Timestamp::MIN) {
+        match decide(&pulse, &self.rules.get(), Timestamp::MIN) {
             Decision::Keep { until } => until,
             Decision::Close { at, .. } => at,
         }
@@ -207,7 +208,7 @@ impl Closer {
         let mut orphans = reader.pending_sources().await?;
         orphans.retain(|source| {
             let is_quiet = tail::file_time(source).is_none_or(|at| {
-                at.checked_add(self.rules.idle_after).is_ok_and(|idle| idle <= now)
+                at.checked_add(self.rules.get().idle_after).is_ok_and(|idle| idle <= now)
             });
             source.session.is_none() && (first || is_quiet)
         });
@@ -236,7 +237,11 @@ impl Closer {
             let (reason, closed_at, body) = match wish {
                 Wish::Now { reason, body } => (*reason, now, body.clone()),
                 Wish::IfOver => {
-                    match decide(&self.pulse(&state, Some(&episode.summary)), &self.rules, now) {
+                    match decide(
+                        &self.pulse(&state, Some(&episode.summary)),
+                        &self.rules.get(),
+                        now,
+                    ) {
                         Decision::Keep { until } => return Ok(Judged::Kept { until }),
                         Decision::Close { reason, at } => (reason, at, None),
                     }
@@ -371,7 +376,7 @@ impl Closer {
         let active_at = state.active_at.unwrap_or(now);
         let is_timely = now
             <= active_at
-                .saturating_add(self.rules.idle_after)
+                .saturating_add(self.rules.get().idle_after)
                 .unwrap_or(now)
                 .saturating_add(TIMELY)
                 .unwrap_or(now);

@@ -80,7 +80,10 @@ struct Context {
 
 /// Runs `majordomusctl`.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return crate::failure::end_of_parsing("majordomusctl", &error),
+    };
     match run(arguments) {
         Ok(exit) => ExitCode::from(exit.code()),
         // A closed pipe (`| head`) is a reader that has seen enough.
@@ -171,7 +174,13 @@ impl Context {
             return Ok(None);
         }
         let mut reader = majordomus_core::ledger::Reader::open(path).await?;
-        Ok(reader.is_ready().await?.then_some(reader))
+        match reader.is_ready().await {
+            Ok(is_ready) => Ok(is_ready.then_some(reader)),
+            Err(error) if error.is_from_newer_version() => Err(error.into()),
+            Err(error) => {
+                Err(error).with_context(|| format!("cannot read the ledger {}", path.display()))
+            }
+        }
     }
 
     /// Asks the daemon, or without one the store.

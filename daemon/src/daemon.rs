@@ -7,11 +7,13 @@ use anyhow::{Context as _, Result};
 use clap::{ArgAction, Parser, ValueEnum};
 use futures_util::StreamExt as _;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Env, Flags, Loaded, LogFormat, LogLevel};
 use crate::failure::{Exit, Failure, exit_of, one_line};
-use crate::run::{self, Settings};
+use crate::printable::printable;
+use crate::run::{self, Order, STATE, Settings};
 
 /// Keeps a ledger of your coding-agent sessions and writes notes about them.
 ///
@@ -47,9 +49,15 @@ enum Format {
     Json,
 }
 
+/// Signals that wait to be obeyed.
+const ORDERS: usize = 8;
+
 /// Runs `majordomusd`.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return crate::failure::end_of_parsing("majordomusd", &error),
+    };
     match start(&arguments) {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(error) => {
@@ -62,7 +70,7 @@ pub fn main() -> ExitCode {
 /// Standard error is where a person looks when a program does not start; nothing can be done when it is gone.
 fn eprint_line(line: &str) {
     use std::io::Write as _;
-    if writeln!(std::io::stderr().lock(), "{line}").is_err() {
+    if writeln!(std::io::stderr().lock(), "{}", printable(line)).is_err() {
         tracing::debug!("standard error is closed");
     }
 }
@@ -82,17 +90,23 @@ fn start(arguments: &Arguments) -> Result<Exit> {
         },
     };
     let loaded = load(&env, &flags)?;
-    if arguments.check {
-        return check(&env, &loaded);
-    }
     let settings = Settings::new(&loaded, &env)?;
+    if !is_sound(&env, &loaded, &settings) {
+        return Ok(Exit::ConfigInvalid);
+    }
+    if arguments.check {
+        return check(&settings);
+    }
     start_logging(&settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(supervise(settings, arguments.once, &env, &flags))
+    let ended = runtime.block_on(supervise(settings, arguments.once, &env, &flags));
+    // A thread may still read a file for nobody: the ledger is sound whenever the process ends.
+    runtime.shutdown_background();
+    ended
 }
 
 /// Reads the configuration; every fault is a line of its own.
@@ -110,15 +124,17 @@ fn load(env: &Env, flags: &Flags) -> Result<Loaded> {
     })
 }
 
-fn check(env: &Env, loaded: &Loaded) -> Result<Exit> {
-    let settings = Settings::new(loaded, env)?;
+/// Says what keeps the daemon from doing what the configuration says; true if there is nothing.
+fn is_sound(env: &Env, loaded: &Loaded, settings: &Settings) -> bool {
     let problems = crate::config::check(loaded, env, &settings.paths);
     for problem in &problems {
         eprint_line(&format!("majordomusd: {problem}"));
     }
-    if !problems.is_empty() {
-        return Ok(Exit::ConfigInvalid);
-    }
+    problems.is_empty()
+}
+
+fn check(settings: &Settings) -> Result<Exit> {
+    settings.inspect_directories()?;
     for root in &settings.roots {
         let state = if root.path.is_dir() { "" } else { " (not there yet)" };
         eprint_line(&format!("watches {} {}{state}", root.tool, root.path.display()));
@@ -139,7 +155,7 @@ fn start_logging(settings: &Settings) -> Result<()> {
         LogLevel::Info if is_terminal => "warn".to_owned(),
         level => level.to_string(),
     };
-    let filter = EnvFilter::try_new(format!("{level},sqlx=warn"))
+    let filter = EnvFilter::try_new(format!("{level},sqlx=warn,{STATE}=info"))
         .with_context(|| format!("bad log level {level}"))?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match log.format {
@@ -154,13 +170,14 @@ async fn supervise(settings: Settings, once: bool, env: &Env, flags: &Flags) -> 
     let stop = CancellationToken::new();
     let mut signals = signal_hook_tokio::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1])
         .context("cannot listen to signals")?;
-    let mut running = std::pin::pin!(run::run(settings, once, stop.clone()));
+    let (orders, received) = mpsc::channel(ORDERS);
+    let mut running = std::pin::pin!(run::run(settings, once, stop.clone(), received));
     let outcome = loop {
         tokio::select! {
             outcome = &mut running => break outcome,
             signal = signals.next() => match signal {
-                Some(SIGHUP) => reload(env, flags),
-                Some(SIGUSR1) => tracing::info!("state: majordomusctl status tells it"),
+                Some(SIGHUP) => reload(env, flags, &orders),
+                Some(SIGUSR1) => give(&orders, Order::LogState),
                 Some(_) if stop.is_cancelled() => {
                     // The second request: the ledger is sound whenever the process ends.
                     return Ok(Exit::Ok);
@@ -174,10 +191,31 @@ async fn supervise(settings: Settings, once: bool, env: &Env, flags: &Flags) -> 
     Ok(if once && outcome.undelivered > 0 { Exit::Failed } else { Exit::Ok })
 }
 
-/// Checks the configuration that a reload would take. It takes effect at the next start.
-fn reload(env: &Env, flags: &Flags) {
-    match Loaded::read(env, flags) {
-        Ok(_) => tracing::info!("the configuration is valid; it takes effect at the next start"),
-        Err(error) => tracing::error!("the configuration was refused, the old one stays: {error}"),
+/// Reads the configuration again; one that is invalid is refused and the old one stays.
+fn reload(env: &Env, flags: &Flags, orders: &mpsc::Sender<Order>) {
+    let settings = Loaded::read(env, flags).map_err(|error| error.lines()).and_then(|loaded| {
+        let settings = Settings::new(&loaded, env).map_err(|error| vec![one_line(&error)])?;
+        let problems = crate::config::check(&loaded, env, &settings.paths);
+        if problems.is_empty() {
+            Ok(settings)
+        } else {
+            Err(problems.iter().map(ToString::to_string).collect())
+        }
+    });
+    match settings {
+        Ok(settings) => give(orders, Order::Reload(Box::new(settings))),
+        Err(problems) => {
+            for problem in problems {
+                let problem = printable(&problem);
+                tracing::error!("the configuration was refused, the old one stays: {problem}");
+            }
+        }
+    }
+}
+
+/// Hands an order to the daemon. Signals come faster than they can be obeyed only by mistake.
+fn give(orders: &mpsc::Sender<Order>, order: Order) {
+    if let Err(error) = orders.try_send(order) {
+        tracing::warn!("a signal was dropped: {error}");
     }
 }

@@ -2,8 +2,13 @@
 //! exit 1.
 
 use std::fmt;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
 
+use majordomus_core::ledger::LedgerError;
 use serde::{Deserialize, Serialize};
+
+use crate::printable::printable;
 
 /// How a program of the pair ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,16 +114,59 @@ pub fn exit_of(error: &anyhow::Error) -> Exit {
         if cause.is::<crate::lock::AlreadyRunning>() {
             return Exit::AlreadyRunning;
         }
-        if let Some(ledger) = cause.downcast_ref::<majordomus_core::ledger::LedgerError>()
-            && ledger.is_corruption()
-        {
-            return Exit::Damaged;
+        if let Some(ledger) = cause.downcast_ref::<LedgerError>() {
+            if ledger.is_corruption() {
+                return Exit::Damaged;
+            }
+            if ledger.is_from_newer_version() {
+                return Exit::VersionSkew;
+            }
         }
     }
     Exit::Failed
 }
 
-/// An error with its causes as one line.
+/// An error with its causes as one line. A cause that repeats what was said is left out.
 pub fn one_line(error: &anyhow::Error) -> String {
-    format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if line.is_empty() {
+            line = cause;
+        } else if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    let ledger = error.chain().find_map(|cause| cause.downcast_ref::<LedgerError>());
+    line.push_str(ledger.map(remedy).unwrap_or_default());
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a person can do about the ledger.
+fn remedy(error: &LedgerError) -> &'static str {
+    match error {
+        _ if error.is_corruption() => {
+            "; the ledger is damaged: move ledger.db* out of the state directory, and majordomusd reads the session \
+             files again"
+        }
+        LedgerError::Open { .. } => "; check that it is a file and yours",
+        _ => "",
+    }
+}
+
+/// Ends a program whose arguments ask for help or are wrong; the complaint is one line.
+pub fn end_of_parsing(program: &str, error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // A closed pipe (`--help | head`) is a reader that has seen enough.
+        return error.print().map_or(ExitCode::SUCCESS, |()| ExitCode::SUCCESS);
+    }
+    let text = error.to_string();
+    // Clap draws the usage below; what is wrong stands above it.
+    let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
+    let said = lines.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let what = printable(said.strip_prefix("error: ").unwrap_or(&said));
+    let what = what.trim_end_matches(['.', ':']);
+    if writeln!(io::stderr().lock(), "{program}: {what}; see {program} --help").is_err() {
+        tracing::debug!("standard error is closed");
+    }
+    ExitCode::from(Exit::Usage.code())
 }

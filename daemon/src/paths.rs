@@ -17,7 +17,10 @@ use majordomus_core::ids::Tool;
 
 use crate::config::{Config, Env, Loaded, Origin, Setting};
 
-pub use private::{DirError, PrivateDir, ensure_private_dir, ensure_socket_dir, set_private_umask};
+pub use private::{
+    DirError, PrivateDir, ensure_private_dir, ensure_socket_dir, inspect_private_dir,
+    set_private_umask,
+};
 
 /// The name of our directory below each base directory.
 const OURS: &str = "majordomus";

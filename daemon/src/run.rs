@@ -2,6 +2,7 @@
 //! tail → ledger → close → draft; between the stages there are wake-ups and no data: what is in the ledger
 //! survives, and losing a wake-up costs latency only.
 
+mod reload;
 mod settings;
 mod stages;
 
@@ -12,14 +13,16 @@ use std::time::Duration;
 use anyhow::Result;
 use majordomus_core::ids::SessionRow;
 use majordomus_core::ledger::{Ledger, Reader};
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::{Mutex, Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use self::reload::{InForce, NoteRules, Order, STATE};
 pub use self::settings::{Settings, host_name};
-use crate::api::{Api, HISTORY_ENDS};
+use crate::api::{Api, HISTORY_ENDS, Parts};
 use crate::clock;
 use crate::close::{Closer, Pass};
+use crate::config::Config;
 use crate::console::Console;
 use crate::live::{Live, Phase};
 use crate::lock::Lock;
@@ -34,8 +37,12 @@ const DRAIN: Duration = Duration::from_secs(4);
 /// The parts that all stages share.
 #[derive(Debug)]
 pub struct Shared {
-    /// The settings in force.
+    /// The settings that the daemon started with.
     pub settings: Settings,
+    /// The configuration that was read last.
+    pub config: InForce<Config>,
+    /// What of it the status tells.
+    pub parts: InForce<Parts>,
     /// The writer.
     pub ledger: Arc<Mutex<Ledger>>,
     /// Reads files into the ledger.
@@ -64,9 +71,23 @@ pub struct Outcome {
 }
 
 /// Runs the daemon, or with `once` a single catch-up.
-pub async fn run(settings: Settings, once: bool, stop: CancellationToken) -> Result<Outcome> {
+pub async fn run(
+    settings: Settings,
+    once: bool,
+    stop: CancellationToken,
+    mut orders: mpsc::Receiver<Order>,
+) -> Result<Outcome> {
     let (shared, lock) = open(settings, stop).await?;
-    let outcome = if once { run_once(&shared).await } else { run_stages(&shared).await };
+    let outcome = {
+        let work = async { if once { run_once(&shared).await } else { run_stages(&shared).await } };
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                outcome = &mut work => break outcome,
+                Some(order) = orders.recv() => shared.obey(order).await,
+            }
+        }
+    };
     let closing = close_store(shared).await;
     drop(lock);
     let outcome = outcome?;
@@ -96,7 +117,7 @@ async fn open(settings: Settings, stop: CancellationToken) -> Result<(Arc<Shared
         ledger_path: ledger_path.clone(),
         state_dir: settings.paths.state_dir.clone(),
         roots: settings.roots.clone(),
-        rules: settings.rules,
+        rules: InForce::new(settings.rules),
         git: settings.git(),
         host: host_name(),
         seen: crate::close::Seen::default(),
@@ -105,6 +126,8 @@ async fn open(settings: Settings, stop: CancellationToken) -> Result<(Arc<Shared
     });
     let notes = Arc::new(NoteWriter::new(&settings, Arc::clone(&ledger))?);
     let shared = Shared {
+        config: InForce::new(settings.config.clone()),
+        parts: InForce::new(settings.parts()),
         settings,
         ledger,
         tailer,
@@ -169,7 +192,7 @@ async fn run_stages(shared: &Arc<Shared>) -> Result<Outcome> {
         closer: Arc::clone(&shared.closer),
         closed: Arc::clone(&shared.closed),
         stop: shared.stop.clone(),
-        parts: shared.settings.parts(),
+        parts: shared.parts.clone(),
     });
     let tasks = TaskTracker::new();
     tasks.spawn(server.serve(api, shared.stop.clone()));
@@ -348,7 +371,7 @@ impl Shared {
     /// Says how many sessions have no note because they are history, and how to get them.
     async fn hint_at_history(&self) -> Result<()> {
         let mut reader = Reader::open(&self.settings.paths.ledger).await?;
-        let cutoff = crate::api::notes_cutoff(&mut reader, self.settings.notes_since).await?;
+        let cutoff = crate::api::notes_cutoff(&mut reader, self.parts.get().notes_since).await?;
         let skipped = reader.skipped(cutoff).await?;
         let reason = majordomus_core::ledger::PENDING_REASON_HISTORY;
         if let Some((_, n)) = skipped.iter().find(|(why, n)| why == reason && *n > 0) {

@@ -22,7 +22,7 @@ use crate::config::{Scripted, VaultKind};
 use crate::failure::{Exit, Failure};
 use crate::git::Git;
 use crate::policy::DraftRule;
-use crate::run::Settings;
+use crate::run::{InForce, NoteRules, Settings};
 use crate::story;
 use crate::vault::{LocalVault, PutNote, Stored, StoredNote, UpdateNote, Vault, VaultError};
 
@@ -37,6 +37,8 @@ const MAX_TRIES: usize = 5;
 pub struct NoteWriter {
     ledger: Arc<Mutex<Ledger>>,
     ledger_path: PathBuf,
+    /// Which sessions get notes; a reload may change it.
+    pub rules: InForce<NoteRules>,
     settings: Settings,
     vault: Vault,
     git: Git,
@@ -96,6 +98,7 @@ impl NoteWriter {
             vault: open_vault(settings)?,
             git: settings.git(),
             redactor: settings.redactor()?,
+            rules: InForce::new(settings.note_rules()),
             settings: settings.clone(),
             time_zone: TimeZone::system(),
         })
@@ -110,7 +113,7 @@ impl NoteWriter {
     pub async fn pass(&self, now: Timestamp, stop: &CancellationToken) -> Result<Pass> {
         let mut pass = Pass::default();
         let mut reader = Reader::open(&self.ledger_path).await?;
-        let cutoff = notes_cutoff(&mut reader, self.settings.notes_since).await?;
+        let cutoff = notes_cutoff(&mut reader, self.rules.get().notes_since).await?;
         for task in reader.undrafted(cutoff).await? {
             if stop.is_cancelled() {
                 break;
@@ -135,7 +138,7 @@ impl NoteWriter {
         task: &DraftTask,
         now: Timestamp,
     ) -> Result<Done> {
-        if let Some(reason) = scripted_reason(self.settings.scripted, task) {
+        if let Some(reason) = scripted_reason(self.rules.get().scripted, task) {
             return self.skip(task, reason).await;
         }
         let known = reader.notes(Some(state.row)).await?.into_iter().find(|note| {

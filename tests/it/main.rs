@@ -6,6 +6,7 @@ mod catch_up;
 mod cli;
 mod corpus;
 mod crash;
+mod faults;
 mod licences;
 mod live;
 mod notes;

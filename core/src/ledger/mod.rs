@@ -33,7 +33,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The database cannot be opened.
-    #[error("cannot open the ledger {path}: check that the directory exists and is yours")]
+    #[error("cannot open the ledger {path}")]
     Open {
         /// The file.
         path: PathBuf,
@@ -59,6 +59,19 @@ pub enum LedgerError {
         #[source]
         source: sqlx::Error,
     },
+    /// A later version of this program has changed the schema.
+    #[error(
+        "the ledger {path} was written by a newer version (schema {found}, this version knows {known}); install the \
+         newer version"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The schema's version.
+        found: i64,
+        /// The newest one that is known here.
+        known: i64,
+    },
     /// A row holds what this program never writes.
     #[error("the ledger holds a damaged row: {what}")]
     Damaged {
@@ -73,22 +86,39 @@ impl LedgerError {
         move |source| Self::Statement { operation, source }
     }
 
+    /// True when a later version of this program has the ledger.
+    pub fn is_from_newer_version(&self) -> bool {
+        matches!(self, Self::Newer { .. })
+    }
+
     /// True when SQLite says that the file is not a sound database.
     pub fn is_corruption(&self) -> bool {
-        const CORRUPT: &str = "11";
-        const NOT_A_DATABASE: &str = "26";
+        const CORRUPT: u32 = 11;
+        const NOT_A_DATABASE: u32 = 26;
         let source = match self {
             Self::Open { source, .. }
             | Self::Statement { source, .. }
-            | Self::Migrate { source: sqlx::migrate::MigrateError::Execute(source), .. } => source,
+            | Self::Migrate {
+                source:
+                    sqlx::migrate::MigrateError::Execute(source)
+                    | sqlx::migrate::MigrateError::ExecuteMigration(source, _),
+                ..
+            } => source,
             Self::Damaged { .. } => return true,
-            Self::Migrate { .. } => return false,
+            Self::Migrate { .. } | Self::Newer { .. } => return false,
         };
         source
             .as_database_error()
             .and_then(sqlx::error::DatabaseError::code)
-            .is_some_and(|code| code == CORRUPT || code == NOT_A_DATABASE)
+            .and_then(|code| code.parse::<u32>().ok())
+            // The lowest byte is the primary code; an extended one such as CORRUPT_INDEX says the same.
+            .is_some_and(|code| matches!(code & 0xff, CORRUPT | NOT_A_DATABASE))
     }
+}
+
+/// The newest schema that this version knows.
+fn known_schema() -> i64 {
+    MIGRATOR.iter().map(|migration| migration.version).max().unwrap_or(0)
 }
 
 fn options(path: &Path) -> SqliteConnectOptions {
@@ -123,10 +153,12 @@ impl Ledger {
             .connect()
             .await
             .map_err(|source| LedgerError::Open { path: path.to_owned(), source })?;
-        MIGRATOR
-            .run(&mut connection)
-            .await
-            .map_err(|source| LedgerError::Migrate { path: path.to_owned(), source })?;
+        MIGRATOR.run(&mut connection).await.map_err(|source| match source {
+            sqlx::migrate::MigrateError::VersionMissing(found) if found > known_schema() => {
+                LedgerError::Newer { path: path.to_owned(), found, known: known_schema() }
+            }
+            source => LedgerError::Migrate { path: path.to_owned(), source },
+        })?;
         Ok(Self { connection, path: path.to_owned(), contexts: append::ContextCache::default() })
     }
 
@@ -163,6 +195,7 @@ impl Ledger {
 #[derive(Debug)]
 pub struct Reader {
     connection: SqliteConnection,
+    path: PathBuf,
 }
 
 impl Reader {
@@ -173,16 +206,30 @@ impl Reader {
             .connect()
             .await
             .map_err(|source| LedgerError::Open { path: path.to_owned(), source })?;
-        Ok(Self { connection })
+        Ok(Self { connection, path: path.to_owned() })
     }
 
-    /// Whether the schema is there: a daemon that starts makes the file before it.
+    /// Whether the schema is there: a daemon that starts makes the file before it. One that this version does not
+    /// know is refused, as its rows may mean something else.
     pub async fn is_ready(&mut self) -> Result<bool, LedgerError> {
-        sqlx::query("SELECT count(*) = 2 FROM sqlite_schema WHERE name IN ('meta', 'skipped')")
-            .fetch_one(&mut self.connection)
-            .await
-            .and_then(|row| row.try_get(0))
-            .map_err(LedgerError::statement("look at the ledger's schema"))
+        let is_ready: bool =
+            sqlx::query("SELECT count(*) = 2 FROM sqlite_schema WHERE name IN ('meta', 'skipped')")
+                .fetch_one(&mut self.connection)
+                .await
+                .and_then(|row| row.try_get(0))
+                .map_err(LedgerError::statement("look at the ledger's schema"))?;
+        if is_ready {
+            let found: i64 = sqlx::query("SELECT coalesce(max(version), 0) FROM _sqlx_migrations")
+                .fetch_one(&mut self.connection)
+                .await
+                .and_then(|row| row.try_get(0))
+                .map_err(LedgerError::statement("look at the ledger's version"))?;
+            let known = known_schema();
+            if found > known {
+                return Err(LedgerError::Newer { path: self.path.clone(), found, known });
+            }
+        }
+        Ok(is_ready)
     }
 
     /// What [`Ledger::set_meta`] remembered.

@@ -31,7 +31,7 @@ pub use duration::{format as format_duration, parse as parse_duration};
 pub use env::Env;
 pub use file::{Fault, Problem};
 pub use load::{ConfigError, Flags, Loaded};
-pub use origin::{Origin, Setting};
+pub use origin::{Origin, Setting, changed_keys};
 pub use unused::unused;
 pub use value::{
     ByteLimit, Drafter, Keep, Listen, LogFormat, LogLevel, Precision, ProjectMode, Scripted,

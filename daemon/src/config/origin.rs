@@ -67,6 +67,13 @@ pub(super) fn flatten(config: &Config) -> Vec<(String, Value)> {
     leaves
 }
 
+/// The keys whose values differ between two configurations, in the order of their names.
+pub fn changed_keys(old: &Config, new: &Config) -> Vec<String> {
+    // Both have the same keys in the same order: they are the same structure.
+    let pairs = flatten(old).into_iter().zip(flatten(new));
+    pairs.filter(|(old, new)| old != new).map(|((key, _), _)| key).collect()
+}
+
 fn flatten_into(leaves: &mut Vec<(String, Value)>, key: &str, value: Value) {
     match value {
         // The map's keys are the user's paths, not names of settings.

@@ -6,6 +6,7 @@ use super::Context;
 use super::output::Tone;
 use crate::api;
 use crate::failure::Exit;
+use crate::printable::printable;
 use crate::socket::protocol::{PartStatus, Status};
 
 pub(super) async fn run(context: &Context) -> Result<Exit> {
@@ -42,6 +43,8 @@ async fn stopped(context: &Context) -> Result<Status> {
         None => api::empty_status(&settings.paths, &settings.parts()),
     };
     status.sources = api::unwatched_roots(&settings.roots);
+    status.vault.error = settings.inspect_vault().err().map(|failure| failure.message);
+    status.vault.ok = status.vault.error.is_none();
     Ok(status)
 }
 
@@ -60,7 +63,12 @@ fn print(context: &Context, status: &Status) -> Result<()> {
         status.version
     ))?;
     for root in &status.sources {
-        output.line(&format!("source    {} {} ({})", root.tool, root.path, root.mode))?;
+        output.line(&format!(
+            "source    {} {} ({})",
+            root.tool,
+            printable(&root.path),
+            root.mode
+        ))?;
     }
     output.line(&format!(
         "sessions  {} open, {} closed, {} episodes",
@@ -85,9 +93,9 @@ fn print(context: &Context, status: &Status) -> Result<()> {
     ))?;
     output.line(&format!("vault     {}", part(context, &status.vault)))?;
     output.line(&format!("drafter   {}", part(context, &status.drafter)))?;
-    output.line(&format!("state     {}", status.state_dir))?;
+    output.line(&format!("state     {}", printable(&status.state_dir)))?;
     for problem in &status.problems {
-        output.line(&format!("{} {problem}", output.paint(Tone::Bad, "problem ")))?;
+        output.line(&format!("{} {}", output.paint(Tone::Bad, "problem  "), printable(problem)))?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::Mode;
+use rustix::fs::{Access, Mode};
 
 /// Mode of every directory we make.
 const OWNER_ONLY: u32 = 0o700;
@@ -50,7 +50,7 @@ pub enum DirError {
         mode: u32,
     },
     /// The system refused.
-    #[error("directory {}: cannot {what}: {source}; check the rights of its parent", .path.display())]
+    #[error("directory {}: cannot {what}: {source}; check its rights and those of its parent", .path.display())]
     Io {
         /// The directory.
         path: PathBuf,
@@ -88,6 +88,24 @@ pub fn ensure_private_dir(path: &Path) -> Result<PrivateDir, DirError> {
             })
         }
     }
+}
+
+/// Whether [`ensure_private_dir`] would go well and files could be made there; makes nothing.
+pub fn inspect_private_dir(path: &Path) -> Result<(), DirError> {
+    let existing = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => return Err(DirError::Symlink(path.to_path_buf())),
+        Ok(found) if !found.is_dir() => return Err(DirError::NotADirectory(path.to_path_buf())),
+        Ok(found) => {
+            refuse_others(path, &found)?;
+            path
+        }
+        Err(_) => path.ancestors().skip(1).find(|above| above.exists()).unwrap_or(path),
+    };
+    if !existing.is_dir() {
+        return Err(DirError::NotADirectory(existing.to_path_buf()));
+    }
+    rustix::fs::access(existing, Access::WRITE_OK | Access::EXEC_OK)
+        .map_err(|error| failed(existing, "write to it", error.into()))
 }
 
 /// The same for the directory that a socket is to stand in (its parent, not the socket itself). It

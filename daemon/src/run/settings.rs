@@ -1,6 +1,6 @@
 //! The settings in force: what the configuration says, in the terms that the stages work with.
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,9 @@ use majordomus_core::draft::Redactor;
 use majordomus_core::ledger::Reader;
 use majordomus_core::session::ClosingRules;
 
+use super::NoteRules;
 use crate::api::Parts;
-use crate::config::{Config, Env, Loaded, Scripted, VaultKind, unused};
+use crate::config::{Config, Env, Loaded, Origin, Scripted, VaultKind, unused};
 use crate::failure::{Exit, Failure};
 use crate::git::{Git, GitSettings};
 use crate::paths::{self, Paths, PrivateDir};
@@ -94,9 +95,15 @@ impl Settings {
         }
     }
 
+    /// Which sessions get notes.
+    pub fn note_rules(&self) -> NoteRules {
+        NoteRules { scripted: self.scripted, notes_since: self.notes_since }
+    }
+
     /// Makes the directories that are missing, for nobody but their owner.
     pub(super) fn prepare_directories(&self) -> Result<()> {
         paths::set_private_umask();
+        self.refuse_anothers_home()?;
         let failed = |error: paths::DirError| Failure::new(Exit::Failed, error.to_string());
         let state = &self.paths.state_dir;
         if let PrivateDir::Readable { .. } = paths::ensure_private_dir(state).map_err(failed)? {
@@ -104,7 +111,45 @@ impl Settings {
             std::fs::set_permissions(state, std::fs::Permissions::from_mode(0o700))
                 .with_context(|| format!("cannot protect {}", state.display()))?;
         }
-        paths::ensure_private_dir(&self.paths.vault_dir).map_err(failed)?;
+        paths::ensure_private_dir(&self.paths.vault_dir).map_err(vault_failed)?;
+        Ok(())
+    }
+
+    /// What [`Self::prepare_directories`] would refuse; makes nothing.
+    pub fn inspect_directories(&self) -> Result<()> {
+        self.refuse_anothers_home()?;
+        paths::inspect_private_dir(&self.paths.state_dir)
+            .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        self.inspect_vault()?;
+        Ok(())
+    }
+
+    /// Whether notes could be written.
+    pub fn inspect_vault(&self) -> Result<(), Failure> {
+        match self.config.vault.kind {
+            VaultKind::Local => {
+                paths::inspect_private_dir(&self.paths.vault_dir).map_err(vault_failed)
+            }
+            VaultKind::Akb => Ok(()),
+        }
+    }
+
+    /// After `sudo` the home may be another's. What the superuser makes there for itself would be closed to its
+    /// owner, `~/.local` first of all.
+    fn refuse_anothers_home(&self) -> Result<()> {
+        let is_default = [&self.paths.state_origin, &self.paths.vault_origin]
+            .into_iter()
+            .any(|origin| *origin == Origin::Default);
+        let Some(home) = self.home.as_ref().filter(|_| is_default) else { return Ok(()) };
+        let owner = std::fs::metadata(home).map_or(0, |found| found.uid());
+        if rustix::process::geteuid().is_root() && owner != 0 {
+            let message = format!(
+                "the home {} belongs to uid {owner}, and this runs as the superuser; run it as that user, or set \
+                 HOME, or both MAJORDOMUS_STATE_DIR and `path` in [vault]",
+                home.display()
+            );
+            return Err(Failure::new(Exit::Failed, message).into());
+        }
         Ok(())
     }
 
@@ -166,6 +211,11 @@ impl Settings {
             protected: Vec::new(),
         })
     }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn vault_failed(error: paths::DirError) -> Failure {
+    Failure::new(Exit::VaultUnreachable, format!("the vault cannot be used: {error}"))
 }
 
 /// The nearest directory at or above `path` that is a Git working tree.
