@@ -1,6 +1,6 @@
 //! What the running daemon knows of itself, for `status` and for those who watch.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
@@ -52,6 +52,8 @@ struct State {
     problems: VecDeque<String>,
     last_error: Option<String>,
     vault_error: Option<String>,
+    /// The stages whose last pass failed, with the reason.
+    failing: BTreeMap<&'static str, String>,
 }
 
 impl Live {
@@ -63,6 +65,7 @@ impl Live {
             problems: VecDeque::new(),
             last_error: None,
             vault_error: None,
+            failing: BTreeMap::new(),
         };
         Self { started_at: now, state: Mutex::new(state), events: broadcast::channel(EVENTS).0 }
     }
@@ -108,9 +111,30 @@ impl Live {
         tracing::warn!("{line}");
     }
 
+    /// A pass of a stage failed: logged once, however often it is tried again, and kept until it works.
+    pub fn failing(&self, stage: &'static str, line: &str) {
+        let line = crate::printable::printable(line).into_owned();
+        let mut state = self.state();
+        state.last_error = Some(line.clone());
+        let known = state.failing.insert(stage, line.clone());
+        drop(state);
+        if known.as_ref() != Some(&line) {
+            tracing::warn!("{stage} failed and is tried again: {line}");
+        }
+    }
+
+    /// A pass of a stage went well.
+    pub fn works(&self, stage: &'static str) {
+        let known = self.state().failing.remove(stage);
+        if known.is_some() {
+            tracing::warn!("{stage} works again");
+        }
+    }
+
     /// What a person should look at.
     pub fn problems(&self) -> Vec<String> {
-        self.state().problems.iter().cloned().collect()
+        let state = self.state();
+        state.problems.iter().chain(state.failing.values()).cloned().collect()
     }
 
     /// The last thing that went wrong.

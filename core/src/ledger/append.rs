@@ -71,6 +71,7 @@ impl Ledger {
     /// checkpoints: all of it or nothing. A batch that does not follow on from where its source stands was read
     /// beside another pass, which has its lines or will have them: it is left out, and gives no [`Appended`].
     pub async fn append(&mut self, batches: &[Batch<'_>]) -> Result<Vec<Appended>, LedgerError> {
+        self.before_transaction().await?;
         let mut transaction = self
             .connection
             .begin_with("BEGIN IMMEDIATE")
@@ -86,6 +87,7 @@ impl Ledger {
         }
         transaction.commit().await.map_err(LedgerError::statement("commit an append"))?;
         self.contexts = contexts;
+        self.after_transaction();
         Ok(all)
     }
 }

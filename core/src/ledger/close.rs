@@ -65,6 +65,7 @@ impl Ledger {
         &mut self,
         envelope: &EnvelopeRow,
     ) -> Result<CloseOutcome, LedgerError> {
+        self.before_transaction().await?;
         let mut transaction = self
             .connection
             .begin_with("BEGIN IMMEDIATE")
@@ -72,6 +73,7 @@ impl Ledger {
             .map_err(LedgerError::statement("begin a close"))?;
         let outcome = close(&mut transaction, envelope).await?;
         transaction.commit().await.map_err(LedgerError::statement("commit a close"))?;
+        self.after_transaction();
         Ok(outcome)
     }
 
@@ -83,13 +85,16 @@ impl Ledger {
         facts: &str,
     ) -> Result<(), LedgerError> {
         const OPERATION: &str = "note an observation of Git";
+        self.before_transaction().await?;
         let mut transaction = self
             .connection
             .begin_with("BEGIN IMMEDIATE")
             .await
             .map_err(LedgerError::statement(OPERATION))?;
         add_own_event(&mut transaction, session, EventKind::GitObserved, Some(at), facts).await?;
-        transaction.commit().await.map_err(LedgerError::statement(OPERATION))
+        transaction.commit().await.map_err(LedgerError::statement(OPERATION))?;
+        self.after_transaction();
+        Ok(())
     }
 }
 

@@ -131,35 +131,65 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
+/// The writer's connection.
+async fn connect(path: &Path) -> Result<SqliteConnection, LedgerError> {
+    options(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        // A close and a receipt must survive a power cut; with batches this costs little.
+        .synchronous(SqliteSynchronous::Full)
+        .pragma("journal_size_limit", "16777216")
+        .pragma("cache_size", "-8192")
+        .connect()
+        .await
+        .map_err(|source| LedgerError::Open { path: path.to_owned(), source })
+}
+
 /// The writer's handle.
 #[derive(Debug)]
 pub struct Ledger {
     connection: SqliteConnection,
     path: PathBuf,
     contexts: append::ContextCache,
+    /// A transaction was begun and did not end well.
+    is_unfinished: bool,
 }
 
 impl Ledger {
     /// Opens the database at `path`, makes it if it is missing, and brings its schema up to date. The file's
     /// mode follows the umask: the caller sets it to 077 first.
     pub async fn open(path: &Path) -> Result<Self, LedgerError> {
-        let mut connection = options(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            // A close and a receipt must survive a power cut; with batches this costs little.
-            .synchronous(SqliteSynchronous::Full)
-            .pragma("journal_size_limit", "16777216")
-            .pragma("cache_size", "-8192")
-            .connect()
-            .await
-            .map_err(|source| LedgerError::Open { path: path.to_owned(), source })?;
+        let mut connection = connect(path).await?;
         MIGRATOR.run(&mut connection).await.map_err(|source| match source {
             sqlx::migrate::MigrateError::VersionMissing(found) if found > known_schema() => {
                 LedgerError::Newer { path: path.to_owned(), found, known: known_schema() }
             }
             source => LedgerError::Migrate { path: path.to_owned(), source },
         })?;
-        Ok(Self { connection, path: path.to_owned(), contexts: append::ContextCache::default() })
+        Ok(Self {
+            connection,
+            path: path.to_owned(),
+            contexts: append::ContextCache::default(),
+            is_unfinished: false,
+        })
+    }
+
+    /// To be called before a transaction. After one that failed (a full disk, most likely) SQLite and the driver may
+    /// disagree on whether it is still open, and rows that were remembered may be gone: both are made anew.
+    async fn before_transaction(&mut self) -> Result<(), LedgerError> {
+        if self.is_unfinished {
+            let old = std::mem::replace(&mut self.connection, connect(&self.path).await?);
+            self.contexts = append::ContextCache::default();
+            // What it has to complain about was said when it failed.
+            drop(old.close().await);
+        }
+        self.is_unfinished = true;
+        Ok(())
+    }
+
+    /// To be called when a transaction was committed.
+    fn after_transaction(&mut self) {
+        self.is_unfinished = false;
     }
 
     /// Opens a reader on the same file.

@@ -496,3 +496,41 @@ async fn totals_count_by_state() {
         .expect("counted");
     assert_eq!(columns.get::<i64, _>(0), 2);
 }
+
+#[tokio::test]
+async fn after_a_transaction_that_found_no_room_the_next_one_works() {
+    let mut scratch = Scratch::new().await;
+    let source = scratch.source("/a").await;
+    scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]).await;
+    let connection = &mut scratch.ledger.connection;
+    sqlx::query("PRAGMA max_page_count = 1").execute(connection).await.expect("set");
+    let events: Vec<NewEvent> =
+        (1..2_000).map(|n| event(n * 10, EntryKind::Answer, Some(&format!("m{n}")), 1)).collect();
+    let (identity, end) = (identity("s1"), checkpoint(20_000));
+    let batch = Batch {
+        source,
+        tool: Tool::Claude,
+        identity: &identity,
+        events: &events,
+        checkpoint: &end,
+    };
+    let full = scratch.ledger.append(&[batch]).await.expect_err("no room");
+    assert!(!full.is_corruption(), "{full}");
+    // A new connection has no such limit: as when there is room again.
+    let appended = scratch.append(source, "s1", &events).await;
+    assert_eq!(scratch.rows(appended.session).await.len(), 1 + 1 + 1_999, "once each");
+}
+
+#[tokio::test]
+async fn counting_for_the_status_walks_no_events() {
+    let mut scratch = Scratch::new().await;
+    let plan = format!("EXPLAIN QUERY PLAN {}", session::TOTALS);
+    let rows = sqlx::query(sqlx::AssertSqlSafe(plan))
+        .fetch_all(&mut scratch.reader.connection)
+        .await
+        .expect("explained");
+    for row in rows {
+        let step: String = row.try_get(3).expect("text");
+        assert!(!step.starts_with("SCAN event"), "{step}");
+    }
+}

@@ -46,11 +46,12 @@ pub(super) async fn tail(shared: Arc<Shared>) -> Result<()> {
         match look(&shared, &mut watcher, &dirty, is_first).await {
             Ok(()) => {
                 failures = 0;
+                shared.live.works("tailing");
                 is_first = false;
             }
             Err(error) => {
                 failures += 1;
-                give_up_or_wait(&shared, &error, failures).await?;
+                give_up_or_wait(&shared, "tailing", &error, failures).await?;
                 // What was to be looked at is still to be looked at.
                 dirty = Dirty { everything: true, ..Dirty::default() };
                 if shared.stop.is_cancelled() {
@@ -86,6 +87,10 @@ async fn look(shared: &Shared, watcher: &mut Watcher, dirty: &Dirty, is_first: b
             shared.say(&super::no_roots(roots));
         }
         let caught_up = catch_up(shared, scanned).await?;
+        if shared.stop.is_cancelled() {
+            // It may have ended anywhere: where history ends is told by a catch-up that came through.
+            return Ok(());
+        }
         if is_first {
             remember_history(shared).await?;
             shared.live.set_phase(Phase::Running);
@@ -229,6 +234,7 @@ pub(super) async fn close(shared: Arc<Shared>) -> Result<()> {
         let next = match shared.closer.pass(clock::now(), is_first).await {
             Ok(pass) => {
                 failures = 0;
+                shared.live.works("closing");
                 shared.report_closes(&pass);
                 // At the start also without a close: the last run may have left something undrafted.
                 if !pass.closed.is_empty() || is_first {
@@ -239,7 +245,7 @@ pub(super) async fn close(shared: Arc<Shared>) -> Result<()> {
             }
             Err(error) => {
                 failures += 1;
-                give_up_or_wait(&shared, &error, failures).await?;
+                give_up_or_wait(&shared, "closing", &error, failures).await?;
                 Some(clock::now())
             }
         };
@@ -277,6 +283,7 @@ pub(super) async fn draft(shared: Arc<Shared>) -> Result<()> {
 async fn draft_once(shared: &Shared, failures: &mut usize) -> Result<bool> {
     match shared.notes.pass(clock::now(), &shared.stop).await {
         Ok(pass) => {
+            shared.live.works("drafting");
             shared.report_notes(&pass);
             if pass.failed.is_empty() {
                 *failures = 0;
@@ -287,15 +294,20 @@ async fn draft_once(shared: &Shared, failures: &mut usize) -> Result<bool> {
         }
         Err(error) => {
             *failures += 1;
-            give_up_or_wait(shared, &error, *failures).await?;
+            give_up_or_wait(shared, "drafting", &error, *failures).await?;
             Ok(true)
         }
     }
 }
 
 /// Tells of a failed pass and waits; gives up after too many in a row.
-async fn give_up_or_wait(shared: &Shared, error: &anyhow::Error, failures: usize) -> Result<()> {
-    shared.live.problem(&crate::failure::one_line(error));
+async fn give_up_or_wait(
+    shared: &Shared,
+    stage: &'static str,
+    error: &anyhow::Error,
+    failures: usize,
+) -> Result<()> {
+    shared.live.failing(stage, &crate::failure::one_line(error));
     if failures >= MAX_FAILURES {
         anyhow::bail!("{failures} failures in a row, the last: {error:#}");
     }
