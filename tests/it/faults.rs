@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -379,4 +379,82 @@ fn a_user_signal_writes_the_state_to_the_log_as_one_line_of_json() {
     for line in home.log().lines() {
         serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{error}: {line}"));
     }
+}
+
+#[test]
+fn a_stop_in_the_middle_of_a_catch_up_ends_at_once_and_the_next_start_goes_on() {
+    const FILES: usize = 12;
+    const LINES: usize = 4_000;
+    let home = Home::new();
+    for n in 0..FILES {
+        let mut claude = home.claude(&format!("0b2c9d1e-{n:04}-4000-8000-000000000001"));
+        let message = json!({"message": {"role": "user", "content": "x".repeat(400)}});
+        let lines: Vec<String> = (0..LINES).map(|_| claude.line("user", &message) + "\n").collect();
+        drop(claude.raw(lines.concat().as_bytes()));
+    }
+    let events = |status: &Value| status["ledger"]["events"].as_u64().unwrap_or(0);
+    let daemon = home.start_only();
+    home.wait("the catch-up has begun", || events(&home.ctl(&["status", "--json"]).json()) > 0);
+    let began = Instant::now();
+    assert_eq!(daemon.terminate(), 0);
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    let stopped = events(&home.ctl(&["status", "--json"]).json());
+    assert!(stopped < (FILES * LINES) as u64, "it was in the middle: {stopped}");
+    assert!(!home.log().contains("caught up"), "{}", home.log());
+    let _daemon = home.start();
+    // Every line once, and an opening for each session.
+    assert_eq!(events(&home.ask(&["status"])), (FILES * (LINES + 1)) as u64);
+}
+
+/// A small file system, taken away when it goes out of scope.
+struct SmallDisk(std::path::PathBuf);
+
+impl SmallDisk {
+    fn mount(path: &Path, size: &str) -> Option<Self> {
+        std::fs::create_dir_all(path).expect("made");
+        let options = format!("size={size},mode=700");
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(path);
+        let is_mounted = mount.output().is_ok_and(|output| output.status.success());
+        is_mounted.then(|| Self(path.to_owned()))
+    }
+
+    fn grow(&self, size: &str) {
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-o", &format!("remount,size={size}")]).arg(&self.0);
+        assert!(mount.status().expect("started").success());
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: a daemon of a test that failed may still be on it.
+        let unmounted = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+        assert!(unmounted.is_ok_and(|status| status.success()) || std::thread::panicking());
+    }
+}
+
+#[test]
+fn case_080_a_full_disk_is_told_once_and_costs_nothing_when_there_is_room_again() {
+    let home = Home::new();
+    let Some(disk) = SmallDisk::mount(&home.state(), "600k") else {
+        eprintln!("skipped: no file system can be mounted here");
+        return;
+    };
+    let daemon = home.start();
+    let mut claude = home.claude(S1);
+    let message = json!({"message": {"role": "user", "content": "x"}});
+    let lines: Vec<String> = (0..6_000).map(|_| claude.line("user", &message) + "\n").collect();
+    drop(claude.raw(lines.concat().as_bytes()));
+    home.wait("it is told", || home.log().contains("disk is full"));
+    let status = home.ask(&["status"]);
+    assert!(status["problems"][0].as_str().is_some_and(|line| line.contains("full")), "{status}");
+    disk.grow("64m");
+    home.wait("all is read", || home.session(S1)["prompts"] == 6_000);
+    assert_eq!(home.log().matches("disk is full").count(), 1, "{}", home.log());
+    assert!(home.log().contains("tailing works again"), "{}", home.log());
+    assert_eq!(home.ask(&["status"])["problems"], json!([]));
+    assert_eq!(daemon.terminate(), 0);
+    home.once().ok();
+    assert_eq!(home.session(S1)["prompts"], 6_000);
 }

@@ -46,6 +46,9 @@ pub(super) enum Piece {
 /// Events in one piece, at most.
 const EVENTS_PER_PIECE: usize = 1_000;
 
+/// What the ledger says of a source of which not every piece was committed.
+const NOT_AT_END: &str = "not read to its end yet";
+
 /// Bytes read at once.
 const BUFFER: usize = 256 * 1024;
 
@@ -367,6 +370,11 @@ impl<'a> Reading<'a> {
             let piece = Piece::Checkpoint { tool, path, from, checkpoint };
             return if at_end { send(to, piece) } else { ControlFlow::Continue(()) };
         }
+        let checkpoint = Checkpoint {
+            // A file that is left in the middle is no file that did not change since the last look.
+            error: (!at_end).then(|| NOT_AT_END.to_owned()),
+            ..checkpoint
+        };
         let from = self.sent.position;
         let bytes = self.position - from;
         let (chain, reader) = (self.chain, self.reader.clone());
