@@ -511,6 +511,7 @@ async fn after_a_transaction_that_found_no_room_the_next_one_works() {
         source,
         tool: Tool::Claude,
         identity: &identity,
+        from: 10,
         events: &events,
         checkpoint: &end,
     };
