@@ -3,6 +3,8 @@
 //! completes: the envelope's file first, then in one transaction its row, the closing event and the episode's
 //! end. A file without its row is taken up again, so the close done twice yields the same bytes.
 
+mod git;
+
 use std::collections::HashMap;
 use std::fs;
 use std::io::Write as _;
@@ -12,9 +14,9 @@ use std::sync::{Arc, PoisonError};
 
 use anyhow::{Context as _, Result};
 use jiff::{SignedDuration, Timestamp};
-use majordomus_core::envelope::git::{CommitsBetween, GitFacts, Known};
+use majordomus_core::envelope::git::GitFacts;
 use majordomus_core::envelope::{
-    CloseFacts, Envelope, Git as GitEnds, Outcome, envelope_path, identity_field, sha256_hex,
+    CloseFacts, Envelope, Outcome, envelope_path, identity_field, sha256_hex,
 };
 use majordomus_core::ids::{LedgerSeq, SessionRow};
 use majordomus_core::ledger::{CloseOutcome, EnvelopeRow, EventKind, Ledger, Reader, SessionState};
@@ -27,9 +29,6 @@ use crate::git::Git;
 use crate::run::InForce;
 use crate::scan::WatchRoot;
 use crate::tail::{self, Tailer};
-
-/// A close later than this after its time cannot say what Git looked like then.
-const TIMELY: SignedDuration = SignedDuration::from_mins(10);
 
 /// Times that a session may move under a close before it is left to the next pass.
 const MAX_TRIES: usize = 5;
@@ -362,111 +361,6 @@ impl Closer {
         })
     }
 
-    /// Git at both ends of an episode, each fact with where it comes from.
-    async fn git_ends(&self, state: &SessionState, episode: &Episode, now: Timestamp) -> GitEnds {
-        let summary = &episode.summary;
-        let Some(cwd) = summary.cwds.last().map(Path::new) else {
-            let none = || GitFacts::absent("the session names no working directory");
-            return GitEnds {
-                start: none(),
-                end: none(),
-                commits_between: CommitsBetween::absent("the session names no working directory"),
-            };
-        };
-        let active_at = state.active_at.unwrap_or(now);
-        let is_timely = now
-            <= active_at
-                .saturating_add(self.rules.get().idle_after)
-                .unwrap_or(now)
-                .saturating_add(TIMELY)
-                .unwrap_or(now);
-        let observed = self.git.observe(cwd).await;
-        let (end, start) = if is_timely {
-            let end = observed.clone();
-            let start = match &episode.git_at_start {
-                Some(start) => start.clone(),
-                None => self.inferred(cwd, &observed, summary, End::Start).await,
-            };
-            (end, start)
-        } else {
-            let end = self.inferred(cwd, &observed, summary, End::End).await;
-            let start = match &episode.git_at_start {
-                Some(start) => start.clone(),
-                None => self.inferred(cwd, &observed, summary, End::Start).await,
-            };
-            (end, start)
-        };
-        let commits_between = self.git.commits_between(cwd, &start.head, &end.head).await;
-        GitEnds { start, end, commits_between }
-    }
-
-    /// What can be said of one end of an episode that was not watched: what the tool recorded, then history by
-    /// date. The working tree of the past is gone.
-    async fn inferred(
-        &self,
-        cwd: &Path,
-        observed: &GitFacts,
-        summary: &Summary,
-        end: End,
-    ) -> GitFacts {
-        let (branch, head, at) = match end {
-            End::Start => (&summary.git.first_branch, &summary.git.head, &summary.started_at),
-            End::End => (&summary.git.last_branch, &None, &summary.last_at),
-        };
-        let branch = branch.as_deref().filter(|branch| *branch != "HEAD");
-        let head = match (head, at) {
-            (Some(head), _) => Known::recorded(head.clone()),
-            // Commits carry seconds: one in the very second of the start is the session's own.
-            (None, Some(at)) if matches!(end, End::Start) => {
-                let before = at.at.checked_sub(SignedDuration::from_secs(1)).unwrap_or(at.at);
-                self.git.head_at(cwd, branch, before).await
-            }
-            (None, Some(at)) => self.git.head_at(cwd, branch, at.at).await,
-            (None, None) => Known::absent("the session has no time to look for in history"),
-        };
-        let unseen = match end {
-            End::Start => "not observed when the episode opened",
-            End::End => "not observed when the episode ended",
-        };
-        let remote = match &summary.git.remote {
-            Some(remote) => Known::recorded(remote.clone()),
-            None => observed.remote.clone().into_inferred(),
-        };
-        GitFacts {
-            repository_root: observed.repository_root.clone().into_inferred(),
-            common_dir: observed.common_dir.clone().into_inferred(),
-            remote,
-            branch: branch.map_or_else(
-                || Known::absent("the transcript names no branch"),
-                |branch| Known::recorded(branch.to_owned()),
-            ),
-            head,
-            working_tree: Known::absent(unseen),
-            ahead_behind: Known::absent(unseen),
-        }
-    }
-
-    /// Observes Git for sessions in which an episode has just opened.
-    pub async fn observe_openings(&self, opened: &[SessionRow], now: Timestamp) -> Result<()> {
-        if opened.is_empty() {
-            return Ok(());
-        }
-        let mut reader = Reader::open(&self.ledger_path).await?;
-        for session in opened {
-            let Some(state) = reader.session(*session).await? else { continue };
-            let Some(first) = state.open_since else { continue };
-            let episode = read_episode(&mut reader, &state, first).await?;
-            let Some(cwd) = episode.summary.cwds.first() else { continue };
-            if episode.git_at_start.is_some() {
-                continue;
-            }
-            let facts = self.git.observe(Path::new(cwd)).await;
-            let json = serde_json::to_string(&facts).context("cannot write Git's facts as JSON")?;
-            self.ledger.lock().await.note_git(*session, now, &json).await?;
-        }
-        Ok(())
-    }
-
     /// Folds the session once more, for the lists: what is closed rarely changes again.
     async fn cache_summary(&self, reader: &mut Reader, session: SessionRow) -> Result<()> {
         let Some(state) = reader.session(session).await? else { return Ok(()) };
@@ -475,13 +369,6 @@ impl Closer {
         self.ledger.lock().await.set_summary(session, state.last, &json).await?;
         Ok(())
     }
-}
-
-/// Which end of an episode is looked at.
-#[derive(Clone, Copy)]
-enum End {
-    Start,
-    End,
 }
 
 /// The open episode's events, folded.

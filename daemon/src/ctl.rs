@@ -128,7 +128,10 @@ impl Context {
     /// Connects to the daemon; `None` when none runs.
     fn daemon(&self) -> Result<Option<Client>> {
         match Client::connect(&self.settings.paths.socket.path) {
-            Ok(client) => Ok(Some(client)),
+            Ok(mut client) => {
+                client.ping()?;
+                Ok(Some(client))
+            }
             Err(NoDaemon::NotRunning) => Ok(None),
             Err(NoDaemon::Failed(error)) => Err(Failure::new(
                 Exit::Unresponsive,

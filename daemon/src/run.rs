@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::Result;
 use majordomus_core::ids::SessionRow;
 use majordomus_core::ledger::{Ledger, Reader};
-use tokio::sync::{Mutex, Notify, mpsc};
+use tokio::sync::{Mutex, Notify, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -30,6 +30,9 @@ use crate::scan::{Candidate, WatchRoot};
 use crate::socket::server::Server;
 use crate::tail::{self, Tailed, Tailer};
 use crate::write::NoteWriter;
+
+/// Looks at Git at the same time, at most.
+const OBSERVERS: usize = 4;
 
 /// How long the stages may take to end after a signal; a transaction takes far less.
 const DRAIN: Duration = Duration::from_secs(4);
@@ -59,6 +62,8 @@ pub struct Shared {
     pub tailed: Arc<Notify>,
     /// Wakes the drafting stage.
     pub closed: Arc<Notify>,
+    /// Those who look at Git beside the stages, at the same time at most.
+    pub observers: Arc<Semaphore>,
     /// Ends everything.
     pub stop: CancellationToken,
 }
@@ -137,6 +142,7 @@ async fn open(settings: Settings, stop: CancellationToken) -> Result<(Arc<Shared
         console: std::sync::Mutex::new(Console::new()),
         tailed: Arc::new(Notify::new()),
         closed: Arc::new(Notify::new()),
+        observers: Arc::new(Semaphore::new(OBSERVERS)),
         stop,
     };
     Ok((Arc::new(shared), lock))

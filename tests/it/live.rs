@@ -224,8 +224,11 @@ fn case_087_a_stopped_daemon_is_told_as_unresponsive() {
     let home = Home::new();
     let daemon = home.start();
     signal(daemon.pid(), "STOP");
+    let began = Instant::now();
     let said = home.ctl(&["status"]);
+    let waited = began.elapsed();
     signal(daemon.pid(), "CONT");
+    assert!(waited.as_millis() < 1_000, "{waited:?}");
     assert_eq!(said.code, 6, "{}", said.stderr);
     assert_eq!(said.stderr.lines().count(), 1);
 }

@@ -4,6 +4,7 @@
 //! connection; they work while the writer is busy and when there is no writer at all.
 
 mod append;
+mod claim;
 mod close;
 mod event;
 mod note;

@@ -1,6 +1,10 @@
+use jiff::SignedDuration;
+
 use super::*;
-use crate::entry::{Context, EntryKind};
-use crate::ledger::EventRow;
+use crate::entry::{
+    AnswerVia, Call, CallOutcome, CallResult, Context, EntryKind, Fact, FileTouch, PromptVia,
+};
+use crate::ledger::{EventKind, EventRow};
 
 fn at(text: &str) -> Timestamp {
     text.parse().expect("a timestamp")

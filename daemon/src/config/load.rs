@@ -29,7 +29,7 @@ pub enum ConfigError {
     /// A file that somebody named is not there. A missing default file is no error.
     #[error(
         "config file {} ({asked_by}) does not exist; \
-         correct the name, or make one with `majordomusctl config init`",
+         correct the name, or copy config.example.toml there",
         .path.display()
     )]
     Missing {

@@ -99,12 +99,13 @@ async fn look(shared: &Shared, watcher: &mut Watcher, dirty: &Dirty, is_first: b
                 caught_up.seen, caught_up.bytes, caught_up.events
             ));
         }
-        if caught_up.events > 0 || is_first {
-            shared.tailed.notify_one();
-        }
         if !is_first {
             // Where notifications do not come, this is how growth is seen.
-            note_growth(shared, &caught_up.sessions, &caught_up.opened).await;
+            note_growth(shared, &caught_up.sessions);
+            observe(shared, caught_up.opened);
+        }
+        if caught_up.events > 0 || is_first {
+            shared.tailed.notify_one();
         }
         return Ok(());
     }
@@ -115,7 +116,12 @@ async fn look(shared: &Shared, watcher: &mut Watcher, dirty: &Dirty, is_first: b
     let mut reader = Reader::open(&shared.settings.paths.ledger).await?;
     let work = tail::plan(&mut reader, candidates, tail::Scope::Some).await?;
     drop(reader);
+    // Before the lines are there, so that no pass of the closing stage finds them without knowing them fresh.
+    let known: Vec<SessionRow> =
+        work.iter().filter_map(|item| item.known.as_ref()?.session).collect();
+    note_growth(shared, &known);
     let tailed = shared.tailer.tail(work, &mut |_, _| {}).await?;
+    note_growth(shared, &tailed.sessions);
     for problem in &tailed.problems {
         shared.live.problem(problem);
     }
@@ -123,20 +129,39 @@ async fn look(shared: &Shared, watcher: &mut Watcher, dirty: &Dirty, is_first: b
         shared.live.tell(serde_json::json!({"kind": "events.appended", "n": tailed.events}));
         shared.tailed.notify_one();
     }
-    note_growth(shared, &tailed.sessions, &tailed.opened).await;
+    observe(shared, tailed.opened);
     Ok(())
 }
 
-/// Notes that sessions were seen to grow, and what Git looks like where an episode has just opened.
-async fn note_growth(shared: &Shared, grown: &[SessionRow], opened: &[SessionRow]) {
+/// Notes that sessions were seen to grow.
+fn note_growth(shared: &Shared, grown: &[SessionRow]) {
     let now = clock::now();
     for session in grown {
         shared.closer.seen.note(*session, now);
     }
-    // What Git looks like is only worth noting while it is fresh; a failure costs a fact, not the line.
-    if let Err(error) = shared.closer.observe_openings(opened, now).await {
-        shared.live.problem(&format!("cannot observe Git: {error:#}"));
+}
+
+/// Looks, beside the stage, at Git where an episode has just opened: a repository on a slow disk must not hold up
+/// the lines of others. What Git looks like is only worth noting while it is fresh, so when many open at once some
+/// are not looked at; that costs a fact of the envelope, which then says so.
+fn observe(shared: &Shared, opened: Vec<SessionRow>) {
+    if opened.is_empty() {
+        return;
     }
+    let Ok(permit) = Arc::clone(&shared.observers).try_acquire_owned() else { return };
+    let (closer, live, stop) =
+        (Arc::clone(&shared.closer), Arc::clone(&shared.live), shared.stop.clone());
+    tokio::spawn(async move {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            observed = closer.observe_openings(&opened, clock::now()) => {
+                if let Err(error) = observed {
+                    live.problem(&format!("cannot observe Git: {error:#}"));
+                }
+            }
+        }
+        drop(permit);
+    });
 }
 
 /// Watches every directory that the scan finds, and scans again until no directory is new: what appeared before

@@ -11,8 +11,11 @@ use serde_json::{Value, json};
 use super::protocol::Response;
 use crate::failure::{Exit, Failure};
 
-/// A daemon that does not answer a question within this time is unresponsive (cases.md 87).
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// A daemon that does not even say that it is there within this time is unresponsive (cases.md 87).
+const PING_TIMEOUT: Duration = Duration::from_millis(800);
+
+/// A question may have to walk the whole ledger.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Closing many sessions is work, not a question.
 const WORK_TIMEOUT: Duration = Duration::from_mins(2);
@@ -48,6 +51,14 @@ impl Client {
                 Err(NoDaemon::NotRunning)
             }
             Err(error) => Err(NoDaemon::Failed(error)),
+        }
+    }
+
+    /// Asks whether the daemon answers at all; any answer will do.
+    pub fn ping(&mut self) -> Result<(), Failure> {
+        match self.call::<Value>("ping", &Value::Null, PING_TIMEOUT) {
+            Err(failure) if failure.exit == Exit::Unresponsive => Err(failure),
+            _ => Ok(()),
         }
     }
 
@@ -110,8 +121,8 @@ fn broken(method: &str, timeout: Duration, error: &io::Error) -> Failure {
     let is_timeout = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
     let message = if is_timeout {
         format!(
-            "the daemon does not answer {method} within {} s; look at its log, or restart it",
-            timeout.as_secs()
+            "the daemon does not answer {method} within {} ms; look at its log, or restart it",
+            timeout.as_millis()
         )
     } else {
         format!("the daemon broke off while answering {method} ({error}); look at its log")

@@ -29,7 +29,7 @@ fn a_missing_file_that_somebody_named_is_an_error() {
     let flags = Flags { config: Some("/nowhere/c.toml".into()), ..Flags::default() };
     insta::assert_snapshot!(
         Loaded::read(&env(&[]), &flags).unwrap_err(),
-        @"config file /nowhere/c.toml (flag --config) does not exist; correct the name, or make one with `majordomusctl config init`"
+        @"config file /nowhere/c.toml (flag --config) does not exist; correct the name, or copy config.example.toml there"
     );
     let error = Loaded::read(&env(&[("MAJORDOMUS_CONFIG", "/nowhere/d.toml")]), &Flags::default());
     assert!(error.unwrap_err().to_string().contains("/nowhere/d.toml (env MAJORDOMUS_CONFIG)"));
