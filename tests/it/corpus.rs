@@ -134,11 +134,11 @@ fn the_hand_made_files_give_what_the_formats_demand() {
         (claude(113), "a line of 6 MB", (1, 1, true)),
         (claude(114), "one session in two projects", (3, 3, true)),
         (claude(115), "a fork, without what it copied", (1, 1, true)),
-        (claude(116), "a summary alone", (0, 0, false)),
         (claude(117), "an exit alone", (0, 0, false)),
         (codex(1), "active and archived", (1, 1, true)),
         (codex(3), "packed", (1, 1, true)),
     ];
+    assert!(claude(116).is_null(), "titles of other sessions alone are no session");
     for (session, what, facts) in expected {
         let found = (&session["prompts"], &session["answers"], &session["meaningful"]);
         let (prompts, answers, meaningful) = facts;

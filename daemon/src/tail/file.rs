@@ -399,12 +399,23 @@ impl<'a> Reading<'a> {
         };
         // A file without a single object is no session file, unless it is too long to be held back.
         let is_junk = !self.has_object && (at_end || self.events.len() < HELD_JUNK);
-        if !is_allowed || is_junk {
+        if !is_allowed || is_junk || (at_end && is_fresh && self.tells_of_others()) {
             return None;
         }
         // What was decided once, by whatever, stays so: lines that were sent are not taken back.
         let decides = no_more_comes || self.sent.position > 0;
         self.reader.identity().or_else(|| decides.then(|| self.reader.identity_by_name()).flatten())
+    }
+
+    /// Nothing but titles of other sessions, which early versions of Claude Code wrote into files of their own: no
+    /// session (formats.md 1.3, part 5).
+    fn tells_of_others(&self) -> bool {
+        let says_nothing = |event: &NewEvent| {
+            event.entry.kind == EntryKind::State
+                && event.entry.stamp.is_none()
+                && event.entry.at.is_none()
+        };
+        self.tool == Tool::Claude && !self.events.is_empty() && self.events.iter().all(says_nothing)
     }
 
     /// Remembers what was seen of a file whose lines do not go into the ledger, or not yet.

@@ -333,8 +333,10 @@ async fn lines_without_an_identity_count_once_over_a_rewrite() {
 async fn a_file_whose_name_told_the_session_goes_on_where_it_was() {
     let mut home = Home::new().await;
     let path = home.path("claude/projects/-w-app/notes.jsonl");
-    let line =
-        |n: u64| format!("{{\"type\":\"summary\",\"summary\":\"{n}\",\"leafUuid\":\"x\"}}\n");
+    let line = |n: u64| {
+        let message = format!("{{\"role\":\"user\",\"content\":\"{n}\"}}");
+        format!("{{\"type\":\"user\",\"message\":{message}}}\n")
+    };
     home.write(&path, line(1).as_bytes());
     home.look(Scope::Everything).await;
     home.accept().await;
