@@ -137,7 +137,9 @@ impl Reader {
         const OPERATION: &str = "find a session";
         if name == "last" {
             let row = sqlx::query(sqlx::AssertSqlSafe(format!(
-                "{COLUMNS} WHERE first_seq IS NOT NULL AND machine = 0
+                "{COLUMNS} s WHERE first_seq IS NOT NULL AND machine = 0
+                   AND EXISTS (SELECT 1 FROM event e
+                                WHERE e.session = s.id AND e.at IS NOT NULL AND e.source IS NOT NULL)
                   ORDER BY active_at DESC, last_seq DESC LIMIT 1"
             )))
             .fetch_optional(&mut self.connection)

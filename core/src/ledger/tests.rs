@@ -333,6 +333,11 @@ async fn a_session_is_found_by_prefix_alias_and_last() {
     let first = scratch.append(source, "abc1", &[stamped]).await;
     let other = scratch.source("/b").await;
     let second = scratch.append(other, "abc2", &[event(0, EntryKind::Prompt, Some("u2"), 5)]).await;
+    // A file without a single time is as old as its last copy: it is nobody's last session.
+    let timeless = scratch.source("/c").await;
+    let mut title = event(0, EntryKind::State, None, 0);
+    title.entry.at = None;
+    scratch.append(timeless, "timeless", &[title]).await;
     let mut find = async |name: &str| scratch.reader.find_session(name).await.expect("looked");
     assert!(matches!(find("abc1").await, Match::One(state) if state.row == first.session));
     assert!(matches!(find("old").await, Match::One(state) if state.row == first.session));
