@@ -351,7 +351,8 @@ impl Closer {
             sha256: sha256_hex(&bytes),
             previous: envelope.previous_sha256,
             started_at: envelope.started_at,
-            active_at: envelope.last_activity,
+            // What was seen to grow is no history, whatever times its lines carry.
+            active_at: envelope.last_activity.max(self.seen.get(state.row)),
             closed_at: envelope.closed_at,
             reason: envelope.close_reason.as_str().to_owned(),
             outcome: Outcome::of(summary.last_word).value.as_str().to_owned(),

@@ -22,6 +22,8 @@ const MAX_REPOSITORY_FILE: u64 = 64 * 1024;
 #[derive(Debug, Default)]
 pub struct Policy {
     rules: ProjectRules,
+    /// Somebody restricted who takes part, beyond what every installation does.
+    is_restricted: bool,
 }
 
 /// How far a session's notes may go.
@@ -55,7 +57,8 @@ impl Policy {
         let (include, exclude) = (expand(&projects.include), expand(&projects.exclude));
         let rules = ProjectRules::new(listed_only, &include, &exclude)
             .context("[projects] has a pattern that cannot be used")?;
-        Ok(Self { rules })
+        let is_restricted = listed_only || projects.exclude != Projects::default().exclude;
+        Ok(Self { rules, is_restricted })
     }
 
     /// Why a session that works in `cwd` is kept out of the ledger, if it is.
@@ -70,9 +73,10 @@ impl Policy {
         ignore_file_above(cwd).map(|file| format!("there is {}", file.display()))
     }
 
-    /// Whether a session must be known by its directory before it may be recorded.
+    /// Whether a session must be known by its directory before its first line may be recorded. The pattern that
+    /// every installation has is no reason to hold back the lines of a file that names none.
     pub fn needs_directory(&self) -> bool {
-        self.rules.can_exclude()
+        self.is_restricted && self.rules.can_exclude()
     }
 
     /// Whether the remote of a session's repository matters.
@@ -166,6 +170,8 @@ mod tests {
         let policy = Policy::new(&projects, &env).expect("compiled");
         assert!(policy.exclusion(Some("/home/u/private/x"), None).is_some());
         assert!(policy.exclusion(Some("/home/v/private/x"), None).is_none());
-        assert!(policy.needs_directory());
+        assert!(!policy.needs_directory(), "it is the default");
+        let projects = Projects { exclude: vec!["/w/x".to_owned()], ..Projects::default() };
+        assert!(Policy::new(&projects, &env).expect("compiled").needs_directory());
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use majordomus_core::ids::SessionRow;
+use majordomus_core::ids::{SessionRow, Tool};
 use majordomus_core::ledger::{Ledger, Reader};
 use tokio::sync::{Mutex, Notify, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -161,10 +161,8 @@ async fn close_store(shared: Arc<Shared>) -> Result<()> {
 
 async fn run_once(shared: &Shared) -> Result<Outcome> {
     let roots = &shared.settings.roots;
-    if !roots.iter().any(|root| root.path.is_dir()) {
-        shared.say(&no_roots(roots));
-    }
     let scanned = scan_all(shared, roots);
+    shared.say_what_is_missing(&scanned);
     let caught_up = catch_up(shared, scanned).await?;
     if shared.stop.is_cancelled() {
         return Ok(Outcome::default());
@@ -326,15 +324,31 @@ async fn remember_history(shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-fn no_roots(roots: &[WatchRoot]) -> String {
-    let places: Vec<String> = roots.iter().map(|root| root.path.display().to_string()).collect();
-    format!("no session files yet; looking in {}", places.join(", "))
-}
-
 impl Shared {
     /// Tells a person, or the log.
     fn say(&self, line: &str) {
         self.with_console(|console| console.say(line));
+    }
+
+    /// Says where it looks when there is nothing yet, and which tool has no directory.
+    fn say_what_is_missing(&self, scanned: &Scanned) {
+        let roots = &self.settings.roots;
+        let places = |roots: &mut dyn Iterator<Item = &WatchRoot>| {
+            roots.map(|root| root.path.display().to_string()).collect::<Vec<_>>().join(", ")
+        };
+        if scanned.files.is_empty() {
+            self.say(&format!("no session files yet; looking in {}", places(&mut roots.iter())));
+            return;
+        }
+        for tool in [Tool::Claude, Tool::Codex] {
+            let mut its_roots = roots.iter().filter(|root| root.tool == tool);
+            if !its_roots.clone().any(|root| root.path.is_dir()) {
+                self.say(&format!(
+                    "no sessions of {tool}: {} is not there (yet)",
+                    places(&mut its_roots)
+                ));
+            }
+        }
     }
 
     fn with_console<R>(&self, use_it: impl FnOnce(&mut Console) -> R) -> R {

@@ -168,6 +168,17 @@ fn without_any_sessions_the_program_says_where_it_looks() {
 }
 
 #[test]
+fn a_tool_without_a_directory_is_named_and_the_other_goes_on() {
+    let home = Home::with_idle_after("20m");
+    std::fs::remove_dir_all(home.path("home/.claude")).expect("removed");
+    home.codex(S2).at(&ago(7_200)).meta(Path::new("/w/svc")).prompt("One").answer("Done.");
+    let said = home.once().ok();
+    let named = said.stderr.lines().filter(|line| line.contains("no sessions of claude")).count();
+    assert_eq!(named, 1, "{}", said.stderr);
+    assert_eq!(home.session(S2)["prompts"], 1);
+}
+
+#[test]
 fn a_last_line_without_its_line_end_counts_when_the_session_is_over() {
     let home = Home::with_idle_after("20m");
     let mut claude = home.claude(S1).at(&ago(7_200)).prompt("One");

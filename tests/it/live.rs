@@ -86,6 +86,20 @@ fn case_140_two_sessions_that_abut_in_one_second_never_mix() {
 }
 
 #[test]
+fn what_is_written_while_the_daemon_runs_gets_its_note_whatever_times_it_carries() {
+    let home = Home::with_idle_after("2s");
+    let _daemon = home.start();
+    let claude = home.claude(S1).at("2025-01-05T10:00:00.000Z");
+    let claude = claude.prompt("Fix the parser").edit("/w/app/parser.rs");
+    home.wait("the first lines", || home.session(S1)["prompts"] == 1);
+    assert_eq!(home.session(S1)["state"], "open", "it was seen to grow just now");
+    drop(claude.answer("It is fixed now."));
+    home.wait("the note", || home.notes().len() == 1);
+    assert_eq!(home.envelopes().len(), 1);
+    assert_eq!(home.ask(&["envelope", S1])["closed_at"], "2025-01-05T10:00:02Z");
+}
+
+#[test]
 fn a_root_that_appears_later_is_watched() {
     let home = Home::new();
     std::fs::remove_dir_all(home.path("home/.claude")).expect("removed");

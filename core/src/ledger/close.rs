@@ -30,7 +30,7 @@ pub struct EnvelopeRow {
     pub previous: Option<String>,
     /// First time in the episode.
     pub started_at: Option<Timestamp>,
-    /// Last activity in the episode.
+    /// Last activity in the episode, by its entries or as its files were seen to grow.
     pub active_at: Option<Timestamp>,
     /// When the episode ended.
     pub closed_at: Timestamp,

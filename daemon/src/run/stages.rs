@@ -83,8 +83,8 @@ async fn look(shared: &Shared, watcher: &mut Watcher, dirty: &Dirty, is_first: b
         }
         let scanned = watch_and_scan(shared, watcher, roots);
         set_roots(shared, watcher);
-        if scanned.files.is_empty() && is_first {
-            shared.say(&super::no_roots(roots));
+        if is_first {
+            shared.say_what_is_missing(&scanned);
         }
         let caught_up = catch_up(shared, scanned).await?;
         if shared.stop.is_cancelled() {
