@@ -6,6 +6,7 @@ mod reload;
 mod settings;
 mod stages;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -274,7 +275,7 @@ struct CaughtUp {
     changed: usize,
     bytes: u64,
     events: u64,
-    sessions: Vec<SessionRow>,
+    sessions: HashSet<SessionRow>,
     opened: Vec<SessionRow>,
 }
 
@@ -377,7 +378,7 @@ impl Shared {
         for note in &pass.written {
             self.say(&format!(
                 "note {} ({})",
-                note.uri,
+                note.place,
                 if note.is_update { "updated" } else { "new" }
             ));
             self.live.tell(serde_json::json!({"kind": "note.written", "uri": note.uri}));

@@ -9,6 +9,7 @@
 mod file;
 mod identity;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ pub struct Tailed {
     /// Events that were added.
     pub events: u64,
     /// Sessions that got events.
-    pub sessions: Vec<SessionRow>,
+    pub sessions: HashSet<SessionRow>,
     /// Sessions in which an episode opened.
     pub opened: Vec<SessionRow>,
     /// What could not be read, one line each.
@@ -210,9 +211,7 @@ impl Writer<'_> {
         let appended = self.ledger.lock().await.append(&batches).await?;
         for done in appended {
             self.tailed.events += done.events;
-            if !self.tailed.sessions.contains(&done.session) {
-                self.tailed.sessions.push(done.session);
-            }
+            self.tailed.sessions.insert(done.session);
             if done.opened.is_some() {
                 self.tailed.opened.push(done.session);
             }

@@ -61,6 +61,8 @@ pub struct Pass {
 pub struct WrittenNote {
     /// Where it is.
     pub uri: String,
+    /// Where a person can open it: its file, since the vault is a directory.
+    pub place: String,
     /// It was there before.
     pub is_update: bool,
 }
@@ -178,7 +180,9 @@ impl NoteWriter {
             match stored {
                 Ok(stored) => {
                     self.record(state, task, &draft, &stored, now).await?;
-                    return Ok(Done::Written(WrittenNote { uri: stored.uri, is_update }));
+                    let place =
+                        self.settings.paths.vault_dir.join(&stored.path).display().to_string();
+                    return Ok(Done::Written(WrittenNote { uri: stored.uri, place, is_update }));
                 }
                 // Somebody wrote it meanwhile: read, merge and try again.
                 Err(VaultError::Conflict { .. }) => {}

@@ -117,7 +117,7 @@ async fn look(shared: &Shared, watcher: &mut Watcher, dirty: &Dirty, is_first: b
     let work = tail::plan(&mut reader, candidates, tail::Scope::Some).await?;
     drop(reader);
     // Before the lines are there, so that no pass of the closing stage finds them without knowing them fresh.
-    let known: Vec<SessionRow> =
+    let known: HashSet<SessionRow> =
         work.iter().filter_map(|item| item.known.as_ref()?.session).collect();
     note_growth(shared, &known);
     let tailed = shared.tailer.tail(work, &mut |_, _| {}).await?;
@@ -134,7 +134,7 @@ async fn look(shared: &Shared, watcher: &mut Watcher, dirty: &Dirty, is_first: b
 }
 
 /// Notes that sessions were seen to grow.
-fn note_growth(shared: &Shared, grown: &[SessionRow]) {
+fn note_growth(shared: &Shared, grown: &HashSet<SessionRow>) {
     let now = clock::now();
     for session in grown {
         shared.closer.seen.note(*session, now);
