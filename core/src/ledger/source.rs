@@ -5,8 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use futures_util::TryStreamExt;
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{Row, Sqlite};
 
 use super::{Ledger, LedgerError, Reader};
 use crate::entry;
@@ -200,29 +201,18 @@ impl Ledger {
         checkpoint: &Checkpoint,
     ) -> Result<SourceRow, LedgerError> {
         const OPERATION: &str = "add a source";
-        let row = sqlx::query(
-            "INSERT INTO source (tool, path, device, inode, generation, size, mtime_ns, position, chain, pending,
-                                 reader, state, error, anchor)
+        let insert = sqlx::query(
+            "INSERT INTO source (device, inode, generation, size, mtime_ns, position, chain, pending, reader, state,
+                                 error, anchor, tool, path)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
              ON CONFLICT (path) DO UPDATE SET path = excluded.path RETURNING id",
-        )
-        .bind(tool.as_str())
-        .bind(path.as_os_str().as_bytes())
-        .bind(checkpoint.file.device.cast_signed())
-        .bind(checkpoint.file.inode.cast_signed())
-        .bind(i64::from(checkpoint.generation))
-        .bind(checkpoint.size.cast_signed())
-        .bind(checkpoint.mtime_ns)
-        .bind(checkpoint.position.cast_signed())
-        .bind(&checkpoint.chain.0[..])
-        .bind(checkpoint.pending.cast_signed())
-        .bind(reader_json(&checkpoint.reader)?)
-        .bind(checkpoint.status.as_str())
-        .bind(checkpoint.error.as_deref())
-        .bind(&checkpoint.anchor.0[..])
-        .fetch_one(&mut self.connection)
-        .await
-        .map_err(LedgerError::statement(OPERATION))?;
+        );
+        let row = bind_checkpoint(insert, checkpoint)?
+            .bind(tool.as_str())
+            .bind(path.as_os_str().as_bytes())
+            .fetch_one(&mut self.connection)
+            .await
+            .map_err(LedgerError::statement(OPERATION))?;
         Ok(SourceRow(row.try_get(0).map_err(LedgerError::statement(OPERATION))?))
     }
 
@@ -289,35 +279,44 @@ pub(super) async fn follows_on(
     .map_err(LedgerError::statement("look where a source stands"))
 }
 
+/// Binds a checkpoint to a statement's first twelve parameters.
+fn bind_checkpoint<'q>(
+    query: Query<'q, Sqlite, SqliteArguments>,
+    checkpoint: &'q Checkpoint,
+) -> Result<Query<'q, Sqlite, SqliteArguments>, LedgerError> {
+    Ok(query
+        .bind(checkpoint.file.device.cast_signed())
+        .bind(checkpoint.file.inode.cast_signed())
+        .bind(i64::from(checkpoint.generation))
+        .bind(checkpoint.size.cast_signed())
+        .bind(checkpoint.mtime_ns)
+        .bind(checkpoint.position.cast_signed())
+        .bind(&checkpoint.chain.0[..])
+        .bind(checkpoint.pending.cast_signed())
+        .bind(reader_json(&checkpoint.reader)?)
+        .bind(checkpoint.status.as_str())
+        .bind(checkpoint.error.as_deref())
+        .bind(&checkpoint.anchor.0[..]))
+}
+
 pub(super) async fn update_checkpoint(
     connection: &mut sqlx::SqliteConnection,
     source: SourceRow,
     session: Option<SessionRow>,
     checkpoint: &Checkpoint,
 ) -> Result<(), LedgerError> {
-    sqlx::query(
-        "UPDATE source SET device = ?2, inode = ?3, generation = ?4, size = ?5, mtime_ns = ?6, position = ?7,
-                chain = ?8, pending = ?9, reader = ?10, state = ?11, error = ?12,
-                session = coalesce(?13, session), anchor = ?14
-          WHERE id = ?1",
-    )
-    .bind(source.0)
-    .bind(checkpoint.file.device.cast_signed())
-    .bind(checkpoint.file.inode.cast_signed())
-    .bind(i64::from(checkpoint.generation))
-    .bind(checkpoint.size.cast_signed())
-    .bind(checkpoint.mtime_ns)
-    .bind(checkpoint.position.cast_signed())
-    .bind(&checkpoint.chain.0[..])
-    .bind(checkpoint.pending.cast_signed())
-    .bind(reader_json(&checkpoint.reader)?)
-    .bind(checkpoint.status.as_str())
-    .bind(checkpoint.error.as_deref())
-    .bind(session.map(|session| session.0))
-    .bind(&checkpoint.anchor.0[..])
-    .execute(connection)
-    .await
-    .map_err(LedgerError::statement("move a source's checkpoint"))?;
+    let update = sqlx::query(
+        "UPDATE source SET device = ?1, inode = ?2, generation = ?3, size = ?4, mtime_ns = ?5, position = ?6,
+                chain = ?7, pending = ?8, reader = ?9, state = ?10, error = ?11, anchor = ?12,
+                session = coalesce(?13, session)
+          WHERE id = ?14",
+    );
+    bind_checkpoint(update, checkpoint)?
+        .bind(session.map(|session| session.0))
+        .bind(source.0)
+        .execute(connection)
+        .await
+        .map_err(LedgerError::statement("move a source's checkpoint"))?;
     Ok(())
 }
 
