@@ -1,7 +1,7 @@
 //! Drafting and storing: closed episodes become notes in the vault. What a note says is decided in core; here is
 //! the order of reading, merging and writing, so that a note is written once and a person's edits stay.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -36,7 +36,6 @@ const MAX_TRIES: usize = 5;
 #[derive(Debug)]
 pub struct NoteWriter {
     ledger: Arc<Mutex<Ledger>>,
-    ledger_path: PathBuf,
     /// Which sessions get notes; a reload may change it.
     pub rules: InForce<NoteRules>,
     settings: Settings,
@@ -96,7 +95,6 @@ impl NoteWriter {
     pub fn new(settings: &Settings, ledger: Arc<Mutex<Ledger>>) -> Result<Self> {
         Ok(Self {
             ledger,
-            ledger_path: settings.paths.ledger.clone(),
             vault: open_vault(settings)?,
             git: settings.git(),
             redactor: settings.redactor()?,
@@ -114,7 +112,7 @@ impl NoteWriter {
     /// Writes the notes of every closed episode that has none yet. One that fails does not stop the others.
     pub async fn pass(&self, now: Timestamp, stop: &CancellationToken) -> Result<Pass> {
         let mut pass = Pass::default();
-        let mut reader = Reader::open(&self.ledger_path).await?;
+        let mut reader = Reader::open(&self.settings.paths.ledger).await?;
         let cutoff = notes_cutoff(&mut reader, self.rules.get().notes_since).await?;
         for task in reader.undrafted(cutoff).await? {
             if stop.is_cancelled() {
@@ -199,7 +197,7 @@ impl NoteWriter {
             None => note_uri(&self.vault, NoteKind::Session, &slug::session(&key.native)),
         };
         match self.vault.get(&uri).await {
-            Ok(note) if note.status == NoteStatus::Archived => Ok(Existing::Archived),
+            Ok(note) if note.head.status == NoteStatus::Archived => Ok(Existing::Archived),
             Ok(note) => Ok(Existing::There(Box::new(note))),
             Err(VaultError::NotFound { .. }) if known.is_some_and(|note| note.uri.is_some()) => {
                 // akb.md: a deleted note is made again only when somebody asks.
@@ -259,21 +257,22 @@ impl NoteWriter {
             entries.first().map_or_else(|| truth.clone(), |entry| merge_entry(entry, &truth));
         let merged = merge_full(&draft_body, &there.body);
         for warning in &merged.warnings {
-            tracing::warn!("note {}: {warning}", there.uri);
+            tracing::warn!("note {}: {warning}", there.head.uri);
         }
         let fields = Fields { ours, current, next: split_body(&merged.content).0 };
-        let (title, summary) = (fields.title(&there.title), fields.summary(&there.summary));
+        let (title, summary) =
+            (fields.title(&there.head.title), fields.summary(&there.head.summary));
         let tags = tags_of(there).updated_by(&draft.note.tags);
         self.vault
             .update(
-                &there.uri,
+                &there.head.uri,
                 UpdateNote {
                     body: merged.content,
                     title: Some(title),
                     tags: Some(tags.into()),
                     summary: Some(summary),
                     status: None,
-                    expected: Some(there.version.clone()),
+                    expected: Some(there.head.version.clone()),
                     message: "Update from resumed session".to_owned(),
                     at: now,
                 },
@@ -325,7 +324,7 @@ enum Existing {
 }
 
 fn tags_of(note: &StoredNote) -> NoteTags {
-    NoteTags::parse(note.tags.iter())
+    NoteTags::parse(note.head.tags.iter())
 }
 
 /// Why a scripted session gets no note, if it does not.

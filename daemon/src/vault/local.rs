@@ -83,9 +83,7 @@ impl LocalVault {
         let directory = self.directory(&place).map_err(|error| not_found(error, uri))?;
         let file = self.read(&directory, &place).map_err(|error| not_found(error, uri))?;
         let body = with_plain_line_ends(FrontMatter::split(&file).1.trim());
-        let NoteHead { uri, path, title, kind, status, tags, summary, version, .. } =
-            note_head(&place, &file);
-        Ok(StoredNote { uri, path, title, kind, status, tags, summary, body, version })
+        Ok(StoredNote { head: note_head(&place, &file), body })
     }
 
     pub(super) fn update(&self, uri: &str, change: &UpdateNote) -> Result<Stored, VaultError> {

@@ -86,27 +86,13 @@ pub struct Stored {
 /// A note as it stands in the vault.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredNote {
-    /// Its name in the vault.
-    pub uri: String,
-    /// Its path.
-    pub path: String,
-    /// Plain text.
-    pub title: String,
-    /// AKB's `type`.
-    pub kind: String,
-    /// Whether it is in use.
-    pub status: NoteStatus,
-    /// In order.
-    pub tags: Vec<String>,
-    /// Plain text.
-    pub summary: String,
+    /// All but its text.
+    pub head: NoteHead,
     /// Markdown without front matter.
     pub body: String,
-    /// Its state.
-    pub version: Version,
 }
 
-/// A note in a listing.
+/// A note without its text, as listings have it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoteHead {
     /// Its name in the vault.

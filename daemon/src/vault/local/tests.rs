@@ -89,9 +89,15 @@ fn what_was_put_is_read_back() {
     let put = note("s-1");
     let stored = vault.put(&put).expect("stored");
     let read = vault.get(&stored.uri).expect("the note");
-    assert_eq!((read.title, read.kind, read.tags), (put.title, put.kind, put.tags));
-    assert_eq!((read.summary, read.body, read.status), (put.summary, put.body, put.status));
-    assert_eq!((read.uri, read.path, read.version), (stored.uri, stored.path, stored.version));
+    assert_eq!((read.head.title, read.head.kind, read.head.tags), (put.title, put.kind, put.tags));
+    assert_eq!(
+        (read.head.summary, read.body, read.head.status),
+        (put.summary, put.body, put.status)
+    );
+    assert_eq!(
+        (read.head.uri, read.head.path, read.head.version),
+        (stored.uri, stored.path, stored.version)
+    );
 }
 
 #[test]
@@ -100,7 +106,7 @@ fn a_taken_slug_is_a_conflict_and_changes_nothing() {
     let stored = vault.put(&note("s-1")).expect("stored");
     let again = vault.put(&PutNote { body: "other".into(), ..note("s-1") });
     assert!(matches!(again, Err(VaultError::Conflict { .. })), "{again:?}");
-    assert_eq!(vault.get(&stored.uri).expect("the note").version, stored.version);
+    assert_eq!(vault.get(&stored.uri).expect("the note").head.version, stored.version);
     let left: Vec<_> = fs::read_dir(vault.root.join("sessions")).expect("a directory").collect();
     assert_eq!(left.len(), 1, "{left:?}");
 }
@@ -130,7 +136,7 @@ fn an_update_of_another_version_is_a_conflict() {
 
     let now = vault.get(&stored.uri).expect("the note");
     assert!(now.body.starts_with("# Fix by hand"));
-    let next = UpdateNote { expected: Some(now.version), ..change("new") };
+    let next = UpdateNote { expected: Some(now.head.version), ..change("new") };
     vault.update(&stored.uri, &next).expect("updated");
     assert_eq!(vault.get(&stored.uri).expect("the note").body, "new");
 }
@@ -163,7 +169,7 @@ fn an_update_keeps_what_it_does_not_name() {
         text.contains("created: \"2026-12-01T09:00:00Z\"\nupdated: \"2026-12-02T09:00:00Z\""),
         "{text}"
     );
-    assert_eq!(vault.get(&stored.uri).expect("the note").title, note("s-1").title);
+    assert_eq!(vault.get(&stored.uri).expect("the note").head.title, note("s-1").title);
 }
 
 #[test]
@@ -202,7 +208,7 @@ fn a_persons_own_file_is_a_note() {
     vault.put(&note("s-1")).expect("stored");
     fs::write(vault.root.join("sessions/My note.md"), "# Hand made\n").expect("a file");
     let read = vault.get("vault://local/sessions/My note.md").expect("the note");
-    assert_eq!((read.title.as_str(), read.kind.as_str()), ("Hand made", "note"));
+    assert_eq!((read.head.title.as_str(), read.head.kind.as_str()), ("Hand made", "note"));
 }
 
 #[test]
