@@ -8,8 +8,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use majordomus_core::entry::{self, Text};
-use majordomus_core::ids::{SourceRow, Tool};
+use majordomus_core::ids::{LedgerSeq, SourceRow, Tool};
 use majordomus_core::ledger::{Place, Reader, SourceStatus};
+
+use crate::tail::is_packed;
 
 /// Longer lines are not read for their text; their places say that they are there.
 const MAX_BODY: u64 = 16 * 1024 * 1024;
@@ -40,6 +42,14 @@ enum Bytes {
 }
 
 impl Bodies {
+    /// The texts on the line of the event `seq`, as [`Bodies::texts`] has them; none for an event without a line.
+    pub async fn texts_of(&mut self, reader: &mut Reader, seq: LedgerSeq) -> Result<Vec<Text>> {
+        match reader.place_of(seq).await? {
+            Some(place) => self.texts(reader, place).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// The texts on the line at `place`; empty when the line cannot be read any more.
     pub async fn texts(&mut self, reader: &mut Reader, place: Place) -> Result<Vec<Text>> {
         if self.open.as_ref().is_none_or(|open| open.source != place.source) {
@@ -66,7 +76,7 @@ async fn open(reader: &mut Reader, row: SourceRow) -> Result<Open> {
     };
     let bytes = if source.checkpoint.status == SourceStatus::Missing {
         Bytes::None
-    } else if source.path.extension().is_some_and(|extension| extension == "zst") {
+    } else if is_packed(&source.path) {
         Bytes::compressed(source.path.clone()).unwrap_or(Bytes::None)
     } else {
         File::open(&source.path).map_or(Bytes::None, Bytes::Plain)

@@ -211,9 +211,7 @@ impl Closer {
             });
             source.session.is_none() && (first || is_quiet)
         });
-        if !orphans.is_empty() {
-            self.tailer.accept_unfinished(orphans).await?;
-        }
+        self.tailer.accept_unfinished(orphans).await?;
         Ok(())
     }
 
@@ -265,7 +263,7 @@ impl Closer {
         session: SessionRow,
         now: Timestamp,
     ) -> Result<bool> {
-        let sources = reader.sources_of(session).await?;
+        let mut sources = reader.sources_of(session).await?;
         let candidates = tail::changed(&sources)
             .iter()
             .filter_map(|path| self.roots.iter().find_map(|root| root.candidate(path)))
@@ -278,18 +276,10 @@ impl Closer {
                 self.seen.note(session, now);
                 has_new = true;
             }
+            sources = reader.sources_of(session).await?;
         }
-        let unfinished: Vec<_> = reader
-            .sources_of(session)
-            .await?
-            .into_iter()
-            .filter(|source| source.checkpoint.pending > 0)
-            .collect();
-        if !unfinished.is_empty() {
-            let tailed = self.tailer.accept_unfinished(unfinished).await?;
-            has_new |= tailed.events > 0;
-        }
-        Ok(has_new)
+        let unfinished = self.tailer.accept_unfinished(sources).await?;
+        Ok(has_new || unfinished.events > 0)
     }
 
     /// Derives the envelope and writes its file.

@@ -111,6 +111,13 @@ impl Live {
         tracing::warn!("{line}");
     }
 
+    /// As [`Live::problem`], for each of several.
+    pub fn problems_met(&self, lines: &[String]) {
+        for line in lines {
+            self.problem(line);
+        }
+    }
+
     /// A pass of a stage failed: logged once, however often it is tried again, and kept until it works.
     pub fn failing(&self, stage: &'static str, line: &str) {
         let line = crate::printable::printable(line).into_owned();

@@ -7,7 +7,6 @@ mod settings;
 mod stages;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +26,7 @@ use crate::config::Config;
 use crate::console::Console;
 use crate::live::{Live, Phase};
 use crate::lock::Lock;
-use crate::scan::{Candidate, WatchRoot};
+use crate::scan::{Scan, WatchRoot};
 use crate::socket::server::Server;
 use crate::tail::{self, Tailed, Tailer};
 use crate::write::NoteWriter;
@@ -110,9 +109,7 @@ async fn open(settings: Settings, stop: CancellationToken) -> Result<(Arc<Shared
     settings.refuse_bad_places(&mut ledger.reader().await?).await?;
     let ledger = Arc::new(Mutex::new(ledger));
     let live = Arc::new(Live::new(clock::now()));
-    for notice in &settings.notices {
-        live.problem(notice);
-    }
+    live.problems_met(&settings.notices);
     let tailer = Arc::new(Tailer {
         ledger: Arc::clone(&ledger),
         policy: Arc::clone(&settings.policy),
@@ -161,8 +158,8 @@ async fn close_store(shared: Arc<Shared>) -> Result<()> {
 }
 
 async fn run_once(shared: &Shared) -> Result<Outcome> {
-    let roots = &shared.settings.roots;
-    let scanned = scan_all(shared, roots);
+    let scanned = scan_all(&shared.settings.roots);
+    shared.live.problems_met(&scanned.problems);
     shared.say_what_is_missing(&scanned);
     let caught_up = catch_up(shared, scanned).await?;
     if shared.stop.is_cancelled() {
@@ -248,22 +245,10 @@ fn spawn(
     });
 }
 
-/// What a look at everything found.
-#[derive(Debug, Default)]
-struct Scanned {
-    files: Vec<Candidate>,
-    directories: Vec<PathBuf>,
-}
-
-fn scan_all(shared: &Shared, roots: &[WatchRoot]) -> Scanned {
-    let mut all = Scanned::default();
+fn scan_all(roots: &[WatchRoot]) -> Scan {
+    let mut all = Scan::default();
     for root in roots {
-        let scan = root.scan();
-        for problem in &scan.problems {
-            shared.live.problem(problem);
-        }
-        all.files.extend(scan.files);
-        all.directories.extend(scan.directories);
+        all.add(root.scan());
     }
     all
 }
@@ -280,36 +265,22 @@ struct CaughtUp {
 }
 
 /// Reads what is new in the files that a scan found, the oldest first: those a tool deletes next.
-async fn catch_up(shared: &Shared, scanned: Scanned) -> Result<CaughtUp> {
+async fn catch_up(shared: &Shared, scanned: Scan) -> Result<CaughtUp> {
     let mut reader = Reader::open(&shared.settings.paths.ledger).await?;
     let seen = scanned.files.len();
-    let mut work = tail::plan(&mut reader, scanned.files, tail::Scope::Everything).await?;
+    let work = tail::plan(&mut reader, scanned.files, tail::Scope::Everything).await?;
     drop(reader);
-    work.sort_by_cached_key(|item| (modified_ns(&item.path), item.path.clone()));
+    let (work, total) = tail::oldest_first(work);
     let changed = work.len();
-    let total: u64 = work.iter().map(|item| size(&item.path)).sum();
     shared.with_console(|console| console.begin(total));
     let mut on_progress =
         |files, bytes| shared.with_console(|console| console.advance(files, changed, bytes));
     let tailed = shared.tailer.tail(work, &mut on_progress).await;
     shared.with_console(Console::end);
     let tailed = tailed?;
-    for problem in &tailed.problems {
-        shared.live.problem(problem);
-    }
+    shared.live.problems_met(&tailed.problems);
     let Tailed { bytes, events, sessions, opened, .. } = tailed;
     Ok(CaughtUp { seen, changed, bytes, events, sessions, opened })
-}
-
-fn size(path: &Path) -> u64 {
-    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
-}
-
-fn modified_ns(path: &Path) -> i128 {
-    use std::os::unix::fs::MetadataExt as _;
-    std::fs::metadata(path).map_or(0, |metadata| {
-        i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec())
-    })
 }
 
 /// Remembers the newest activity of the first catch-up: `[backfill] notes_since` counts back from it.
@@ -332,7 +303,7 @@ impl Shared {
     }
 
     /// Says where it looks when there is nothing yet, and which tool has no directory.
-    fn say_what_is_missing(&self, scanned: &Scanned) {
+    fn say_what_is_missing(&self, scanned: &Scan) {
         let roots = &self.settings.roots;
         let places = |roots: &mut dyn Iterator<Item = &WatchRoot>| {
             roots.map(|root| root.path.display().to_string()).collect::<Vec<_>>().join(", ")
@@ -369,9 +340,7 @@ impl Shared {
             ));
             self.live.tell(crate::api::closed_event(closed));
         }
-        for problem in &pass.problems {
-            self.live.problem(problem);
-        }
+        self.live.problems_met(&pass.problems);
     }
 
     fn report_notes(&self, pass: &crate::write::Pass) {
@@ -383,9 +352,7 @@ impl Shared {
             ));
             self.live.tell(serde_json::json!({"kind": "note.written", "uri": note.uri}));
         }
-        for problem in &pass.failed {
-            self.live.problem(problem);
-        }
+        self.live.problems_met(&pass.failed);
         self.live.set_vault_error(pass.failed.first().cloned());
     }
 

@@ -46,6 +46,15 @@ const OTHER_DIRECTORIES: &[&str] = &["tool-results", "memory", "session-env", "s
 /// How deep below a root transcripts lie at most; a guard against loops that inodes do not show.
 const MAX_DEPTH: usize = 12;
 
+impl Scan {
+    /// Adds what another scan found.
+    pub fn add(&mut self, other: Self) {
+        self.files.extend(other.files);
+        self.directories.extend(other.directories);
+        self.problems.extend(other.problems);
+    }
+}
+
 impl WatchRoot {
     /// The directories below the root that hold transcripts.
     fn trees(&self) -> &'static [&'static str] {

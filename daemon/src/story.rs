@@ -87,8 +87,7 @@ async fn title_at(
     bodies: &mut Bodies,
     seq: LedgerSeq,
 ) -> Result<Option<String>> {
-    let Some(place) = reader.place_of(seq).await? else { return Ok(None) };
-    let texts = bodies.texts(reader, place).await?;
+    let texts = bodies.texts_of(reader, seq).await?;
     Ok(texts.into_iter().find_map(|text| match text {
         Text::Title(title) => Some(title),
         _ => None,

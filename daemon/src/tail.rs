@@ -17,14 +17,14 @@ use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use majordomus_core::entry::SourceIdentity;
 use majordomus_core::ids::{SessionRow, SourceRow, Tool};
-use majordomus_core::ledger::{Batch, Checkpoint, Ledger, NewEvent, Reader, SourceState};
+use majordomus_core::ledger::{Batch, Checkpoint, Ledger, NewEvent, SourceState};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use self::file::Piece;
-pub use self::identity::{Scope, Work};
+pub(crate) use self::identity::is_packed;
+pub use self::identity::{Scope, Work, oldest_first, plan};
 use crate::policy::Policy;
-use crate::scan::Candidate;
 
 /// Pieces that wait between the reading thread and the writer.
 const QUEUE: usize = 4;
@@ -219,16 +219,6 @@ impl Writer<'_> {
         ready.clear();
         Ok(())
     }
-}
-
-/// What is to be read of `candidates`: looks each up in the ledger. Files that did not change since the last
-/// look are left out without being opened.
-pub async fn plan(
-    reader: &mut Reader,
-    candidates: Vec<Candidate>,
-    scope: Scope,
-) -> Result<Vec<Work>> {
-    identity::plan(reader, candidates, scope).await
 }
 
 /// The files of known sources that changed since they were read, as they are now.

@@ -300,8 +300,7 @@ pub async fn title(
 ) -> Result<Option<String>> {
     let candidates = [summary.title.map(|(_, seq)| seq), summary.first_prompt];
     for seq in candidates.into_iter().flatten() {
-        let Some(place) = reader.place_of(seq).await? else { continue };
-        for text in bodies.texts(reader, place).await? {
+        for text in bodies.texts_of(reader, seq).await? {
             if let Text::Title(text) | Text::Prompt(text) = text
                 && let Some(line) = one_line(&text)
             {

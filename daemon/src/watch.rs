@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 
+use crate::scan::Scan;
+
 /// More different paths than this waiting at once mean: look at everything.
 const MAX_DIRTY: usize = 4_096;
 
@@ -23,6 +25,11 @@ pub struct Dirty {
 }
 
 impl Dirty {
+    /// Look at everything.
+    pub fn everything() -> Self {
+        Self { everything: true, ..Self::default() }
+    }
+
     /// True if there is nothing to look at.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty() && !self.everything
@@ -114,6 +121,21 @@ impl Watcher {
     pub fn forget(&mut self, directory: &Path) {
         if self.watched.remove(directory) {
             self.watched.retain(|watched| !watched.starts_with(directory));
+        }
+    }
+
+    /// Watches every directory that `scan` finds, and scans again until no directory is new: what appeared before
+    /// its directory was watched is found by the second scan.
+    pub fn watch_and_scan(&mut self, scan: impl Fn() -> Scan) -> Scan {
+        loop {
+            let before = self.n_watched();
+            let found = scan();
+            for directory in &found.directories {
+                self.watch(directory);
+            }
+            if self.n_watched() == before {
+                return found;
+            }
         }
     }
 

@@ -26,11 +26,11 @@ impl Closer {
     ) -> GitEnds {
         let summary = &episode.summary;
         let Some(cwd) = summary.cwds.last().map(Path::new) else {
-            let none = || GitFacts::absent("the session names no working directory");
+            let why = "the session names no working directory";
             return GitEnds {
-                start: none(),
-                end: none(),
-                commits_between: CommitsBetween::absent("the session names no working directory"),
+                start: GitFacts::absent(why),
+                end: GitFacts::absent(why),
+                commits_between: CommitsBetween::absent(why),
             };
         };
         let active_at = state.active_at.unwrap_or(now);
@@ -41,20 +41,14 @@ impl Closer {
                 .saturating_add(TIMELY)
                 .unwrap_or(now);
         let observed = self.git.observe(cwd).await;
-        let (end, start) = if is_timely {
-            let end = observed.clone();
-            let start = match &episode.git_at_start {
-                Some(start) => start.clone(),
-                None => self.inferred(cwd, &observed, summary, End::Start).await,
-            };
-            (end, start)
+        let start = match &episode.git_at_start {
+            Some(start) => start.clone(),
+            None => self.inferred(cwd, &observed, summary, End::Start).await,
+        };
+        let end = if is_timely {
+            observed
         } else {
-            let end = self.inferred(cwd, &observed, summary, End::End).await;
-            let start = match &episode.git_at_start {
-                Some(start) => start.clone(),
-                None => self.inferred(cwd, &observed, summary, End::Start).await,
-            };
-            (end, start)
+            self.inferred(cwd, &observed, summary, End::End).await
         };
         let commits_between = self.git.commits_between(cwd, &start.head, &end.head).await;
         GitEnds { start, end, commits_between }

@@ -41,7 +41,7 @@ pub(super) async fn tail(shared: Arc<Shared>) -> Result<()> {
     let mut watcher = Watcher::new()?;
     let mut failures = 0;
     let mut is_first = true;
-    let mut dirty = Dirty { everything: true, ..Dirty::default() };
+    let mut dirty = Dirty::everything();
     loop {
         match look(&shared, &mut watcher, &dirty, is_first).await {
             Ok(()) => {
@@ -53,7 +53,7 @@ pub(super) async fn tail(shared: Arc<Shared>) -> Result<()> {
                 failures += 1;
                 give_up_or_wait(&shared, "tailing", &error, failures).await?;
                 // What was to be looked at is still to be looked at.
-                dirty = Dirty { everything: true, ..Dirty::default() };
+                dirty = Dirty::everything();
                 if shared.stop.is_cancelled() {
                     return Ok(());
                 }
@@ -64,7 +64,7 @@ pub(super) async fn tail(shared: Arc<Shared>) -> Result<()> {
         dirty = tokio::select! {
             () = shared.stop.cancelled() => return Ok(()),
             dirty = watcher.changed() => dirty,
-            () = tokio::time::sleep(sweep) => Dirty { everything: true, ..Dirty::default() },
+            () = tokio::time::sleep(sweep) => Dirty::everything(),
         };
     }
 }
@@ -81,7 +81,8 @@ async fn look(shared: &Shared, watcher: &mut Watcher, dirty: &Dirty, is_first: b
                 watcher.watch_for(&root.path);
             }
         }
-        let scanned = watch_and_scan(shared, watcher, roots);
+        let scanned = watcher.watch_and_scan(|| scan_all(roots));
+        shared.live.problems_met(&scanned.problems);
         set_roots(shared, watcher);
         if is_first {
             shared.say_what_is_missing(&scanned);
@@ -122,9 +123,7 @@ async fn look(shared: &Shared, watcher: &mut Watcher, dirty: &Dirty, is_first: b
     note_growth(shared, &known);
     let tailed = shared.tailer.tail(work, &mut |_, _| {}).await?;
     note_growth(shared, &tailed.sessions);
-    for problem in &tailed.problems {
-        shared.live.problem(problem);
-    }
+    shared.live.problems_met(&tailed.problems);
     if tailed.events > 0 {
         shared.live.tell(serde_json::json!({"kind": "events.appended", "n": tailed.events}));
         shared.tailed.notify_one();
@@ -164,21 +163,6 @@ fn observe(shared: &Shared, opened: Vec<SessionRow>) {
     });
 }
 
-/// Watches every directory that the scan finds, and scans again until no directory is new: what appeared before
-/// its directory was watched is found by the second scan.
-fn watch_and_scan(shared: &Shared, watcher: &mut Watcher, roots: &[WatchRoot]) -> super::Scanned {
-    loop {
-        let before = watcher.n_watched();
-        let scanned = scan_all(shared, roots);
-        for directory in &scanned.directories {
-            watcher.watch(directory);
-        }
-        if watcher.n_watched() == before {
-            return scanned;
-        }
-    }
-}
-
 /// The session files among dirty paths. A directory that appeared is watched and looked through.
 fn candidates(shared: &Shared, watcher: &mut Watcher, paths: &HashSet<PathBuf>) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
@@ -214,25 +198,13 @@ fn appeared(
 ) -> Vec<Candidate> {
     // The name may stand for another directory than the one that was watched under it.
     watcher.forget(directory);
-    loop {
-        let before = watcher.n_watched();
-        let scan = root.scan_below(directory);
-        for below in &scan.directories {
-            watcher.watch(below);
-        }
-        if watcher.n_watched() == before {
-            for problem in &scan.problems {
-                shared.live.problem(problem);
-            }
-            return scan.files;
-        }
-    }
+    let scan = watcher.watch_and_scan(|| root.scan_below(directory));
+    shared.live.problems_met(&scan.problems);
+    scan.files
 }
 
 fn set_roots(shared: &Shared, watcher: &Watcher) {
-    for problem in watcher.problems() {
-        shared.live.problem(problem);
-    }
+    shared.live.problems_met(watcher.problems());
     let mode = |root: &WatchRoot| match () {
         () if !root.path.is_dir() => "missing",
         () if watcher.is_degraded() => "polling",
@@ -292,7 +264,7 @@ pub(super) async fn draft(shared: Arc<Shared>) -> Result<()> {
         };
         if failed {
             // The vault may be back later, without anything happening here.
-            let wait = BACKOFF[failures.clamp(1, BACKOFF.len()) - 1];
+            let wait = backoff(failures);
             let closed = Arc::clone(&shared.closed);
             let stop = shared.stop.clone();
             tokio::spawn(async move {
@@ -325,6 +297,11 @@ async fn draft_once(shared: &Shared, failures: &mut usize) -> Result<bool> {
     }
 }
 
+/// How long to wait after so many failures in a row.
+fn backoff(failures: usize) -> Duration {
+    BACKOFF[failures.clamp(1, BACKOFF.len()) - 1]
+}
+
 /// Tells of a failed pass and waits; gives up after too many in a row.
 async fn give_up_or_wait(
     shared: &Shared,
@@ -336,7 +313,7 @@ async fn give_up_or_wait(
     if failures >= MAX_FAILURES {
         anyhow::bail!("{failures} failures in a row, the last: {error:#}");
     }
-    let wait = BACKOFF[failures.clamp(1, BACKOFF.len()) - 1];
+    let wait = backoff(failures);
     tokio::select! {
         () = shared.stop.cancelled() => {}
         () = tokio::time::sleep(wait) => {}

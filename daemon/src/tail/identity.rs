@@ -32,16 +32,21 @@ pub struct Work {
 }
 
 impl Work {
-    /// Takes the unfinished last line of a known source.
-    pub fn accept(source: SourceState) -> Self {
+    /// Looks at a known source where the ledger has it.
+    fn again(source: SourceState) -> Self {
         Self {
             tool: source.tool,
             path: source.path.clone(),
             below_root: None,
             known: Some(source),
             moved: false,
-            accept_unfinished: true,
+            accept_unfinished: false,
         }
+    }
+
+    /// Takes the unfinished last line of a known source.
+    pub fn accept(source: SourceState) -> Self {
+        Self { accept_unfinished: true, ..Self::again(source) }
     }
 }
 
@@ -54,7 +59,9 @@ pub enum Scope {
     Everything,
 }
 
-pub(super) async fn plan(
+/// What is to be read of `candidates`: looks each up in the ledger. Files that did not change since the last
+/// look are left out without being opened.
+pub async fn plan(
     reader: &mut Reader,
     candidates: Vec<Candidate>,
     scope: Scope,
@@ -86,16 +93,25 @@ pub(super) async fn plan(
             }
         }
     }
-    work.extend(known.left().filter(has_changed).map(|source| Work {
-        tool: source.tool,
-        path: source.path.clone(),
-        below_root: None,
-        known: Some(source),
-        moved: false,
-        accept_unfinished: false,
-    }));
+    work.extend(known.left().filter(has_changed).map(Work::again));
     keep_one_per_source(&mut work);
     Ok(work)
+}
+
+/// Puts the files that were changed first to the front, since a tool deletes those next; and tells how many bytes
+/// all of them have.
+pub fn oldest_first(work: Vec<Work>) -> (Vec<Work>, u64) {
+    let mut total = 0;
+    let mut keyed: Vec<(i64, Work)> = work
+        .into_iter()
+        .map(|item| {
+            let metadata = fs::metadata(&item.path).ok();
+            total += metadata.as_ref().map_or(0, fs::Metadata::len);
+            (metadata.as_ref().map_or(0, mtime_ns), item)
+        })
+        .collect();
+    keyed.sort_by(|(at, item), (other_at, other)| (at, &item.path).cmp(&(other_at, &other.path)));
+    (keyed.into_iter().map(|(_, item)| item).collect(), total)
 }
 
 /// Whether a known source is to be read. The policy may have changed since: a look at everything asks it again.
@@ -183,18 +199,11 @@ async fn unknown_path(reader: &mut Reader, candidate: Candidate) -> Result<Optio
 fn by_known_name(candidate: Candidate, source: SourceState) -> Work {
     let has_same_name = candidate.path.file_name() == source.path.file_name();
     let below_root = has_same_name.then_some(candidate.below_root);
-    Work {
-        tool: source.tool,
-        path: source.path.clone(),
-        below_root,
-        known: Some(source),
-        moved: false,
-        accept_unfinished: false,
-    }
+    Work { below_root, ..Work::again(source) }
 }
 
 /// Codex recompresses what is idle for a week; offsets are those of the plain text (formats.md 2.2).
-pub(super) fn is_packed(path: &Path) -> bool {
+pub(crate) fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "zst")
 }
 

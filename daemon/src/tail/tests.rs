@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use majordomus_core::ids::{LedgerSeq, NativeId};
-use majordomus_core::ledger::SourceStatus;
+use majordomus_core::ledger::{Reader, SourceStatus};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use crate::scan::WatchRoot;
+use crate::scan::{Candidate, WatchRoot};
 
 mod model;
 
