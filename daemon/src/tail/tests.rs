@@ -441,3 +441,19 @@ async fn a_pipe_with_a_session_files_name_holds_nothing_up() {
     let tailed = home.tailer().tail(work, &mut |_, _| {}).await;
     assert!(tailed.expect("read").problems[0].contains("not a regular file"));
 }
+
+#[tokio::test]
+async fn the_file_that_a_tool_deletes_next_is_read_first() {
+    let mut home = Home::new().await;
+    let paths =
+        [TWO, ONE].map(|session| home.path(&format!("claude/projects/-w-app/{session}.jsonl")));
+    let mut written = 0;
+    for (path, session) in paths.iter().zip([TWO, ONE]) {
+        let line = claude_line(session, 1) + "\n";
+        written += line.len() as u64;
+        home.write(path, line.as_bytes());
+    }
+    let (work, bytes) = oldest_first(home.plan(Scope::Everything).await);
+    assert_eq!(work.into_iter().map(|item| item.path).collect::<Vec<_>>(), paths);
+    assert_eq!(bytes, written);
+}
