@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 use jiff::Timestamp;
-use majordomus_core::draft::{Story, StoryCommit, Turn, TurnText};
+use majordomus_core::draft::{Story, StoryCommit, Turn, TurnText, is_same_commit};
 use majordomus_core::entry::{AnswerVia, CallOutcome, Fact, FileTouch, PromptVia, Text};
 use majordomus_core::ids::LedgerSeq;
 use majordomus_core::ledger::{EventKind, EventRow, Place, Reader, SessionState};
@@ -40,8 +40,7 @@ struct Calls {
 impl Calls {
     /// The call that made a commit.
     fn maker(&self, hash: &str) -> Option<LedgerSeq> {
-        let same = |known: &str| known.starts_with(hash) || hash.starts_with(known);
-        self.made.iter().find(|(known, _)| same(known)).map(|(_, seq)| *seq)
+        self.made.iter().find(|(known, _)| is_same_commit(known, hash)).map(|(_, seq)| *seq)
     }
 }
 

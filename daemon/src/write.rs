@@ -26,9 +26,6 @@ use crate::run::{InForce, NoteRules, Settings};
 use crate::story;
 use crate::vault::{LocalVault, PutNote, Stored, StoredNote, UpdateNote, Vault, VaultError};
 
-/// The drafter's name in the note's tags.
-const DRAFTER: &str = "extractive";
-
 /// Times that a note is read and merged again because somebody else wrote it meanwhile.
 const MAX_TRIES: usize = 5;
 
@@ -364,7 +361,7 @@ pub async fn compose(
     let tags = NoteTags::new(state.key.tool, story.project.as_deref())
         .with_session(&state.key.native)
         .with_last_synced(story.last_at)
-        .with_drafter(DRAFTER)
+        .with_drafter(extractive::NAME)
         .with(&draft.topics);
     let note = Note {
         kind: NoteKind::Session,

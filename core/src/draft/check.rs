@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Evidence, Paragraph, SessionDraft, Statement, Story, TurnText};
+use super::rounds::ends_with_path;
+use super::{Evidence, Paragraph, SessionDraft, Statement, Story, TurnText, is_same_commit};
 use crate::ids::LedgerSeq;
 use crate::note::inline;
 
@@ -159,11 +160,8 @@ impl<'a> Known<'a> {
 
     /// A short hash and a long one name one commit.
     fn commit(&self, hash: &str) -> bool {
-        hash.len() >= 7
-            && self.story.commits.iter().any(|commit| {
-                commit.hash.starts_with(hash)
-                    || (commit.hash.len() >= 7 && hash.starts_with(&commit.hash))
-            })
+        let is_it = |known: &str| known.len() >= 7 && is_same_commit(known, hash);
+        hash.len() >= 7 && self.story.commits.iter().any(|commit| is_it(&commit.hash))
     }
 
     fn named_by_a_file(&self, text: &str) -> bool {
@@ -172,10 +170,7 @@ impl<'a> Known<'a> {
 
     /// Paths are shown relative to the working directory.
     fn shows_file(&self, shown: &str) -> bool {
-        self.files.contains(shown)
-            || self.files.iter().any(|path| {
-                path.strip_suffix(shown).is_some_and(|directory| directory.ends_with(['/', '\\']))
-            })
+        self.files.iter().any(|path| ends_with_path(path, shown))
     }
 
     fn user_wrote(&self, statement: &Statement, text: &str) -> bool {

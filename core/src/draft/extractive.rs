@@ -3,14 +3,15 @@
 //! The same story gives the same bytes.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use jiff::Timestamp;
 
-use super::rounds::{Round, rounds, shown};
+use super::rounds::{Round, rounds, rounds_of, shown};
 use super::wording::{MAX_NAMED, commit_name, counted, failed, listed, named, quoted, sentence};
 use super::{
-    Evidence, Paragraph, SessionDraft, Statement, Story, StoryCommit, Turn, TurnText, questions,
-    speech,
+    Evidence, Paragraph, SessionDraft, Statement, Story, StoryCommit, Turn, TurnText,
+    is_same_commit, questions, speech,
 };
 use crate::ids::LedgerSeq;
 use crate::note::inline;
@@ -30,19 +31,20 @@ const ANSWER_CHARS: usize = 260;
 pub fn draft(story: &Story, since: Option<Timestamp>) -> SessionDraft {
     let story = &*with_commits_once(story);
     let rounds = rounds(story);
+    let (title, files) = (title(story), files(story));
     SessionDraft {
-        title: title(story),
-        summary: summary(story, &rounds),
+        summary: summary(story, &rounds, &files),
         narrative: told(story, &rounds),
         questions: questions::open_questions(story),
         commits: story.commits.clone(),
-        files: files(story),
         sources: story.pull_requests.iter().chain(&story.urls).cloned().collect(),
-        topics: topics(story),
+        topics: topics(&files),
         entry: match since {
-            None => captured(story, &rounds),
-            Some(since) => resumed(story, since),
+            None => captured(story, &rounds, &title, files.len()),
+            Some(since) => resumed(story, &rounds, since),
         },
+        title,
+        files,
     }
 }
 
@@ -50,9 +52,7 @@ pub fn draft(story: &Story, since: Option<Timestamp>) -> SessionDraft {
 fn with_commits_once(story: &Story) -> Cow<'_, Story> {
     let mut once: Vec<StoryCommit> = Vec::new();
     for commit in &story.commits {
-        let same = |known: &&mut StoryCommit| {
-            known.hash.starts_with(&commit.hash) || commit.hash.starts_with(&known.hash)
-        };
+        let same = |known: &&mut StoryCommit| is_same_commit(&known.hash, &commit.hash);
         match once.iter_mut().find(same) {
             Some(known) => {
                 if known.subject.is_none() {
@@ -75,10 +75,9 @@ fn title(story: &Story) -> String {
         TurnText::Prompt(text) => Some(text.as_str()),
         _ => None,
     });
-    let titles: Vec<String> = prompts.filter_map(speech::title).collect();
     let own = story.title.as_deref().and_then(speech::title);
-    let telling = || titles.iter().find(|title| !speech::is_weak(title)).cloned();
-    own.or_else(telling).or_else(|| titles.first().cloned()).unwrap_or_else(|| {
+    let asked = || telling(prompts.filter_map(speech::title), |title| title.as_str());
+    own.or_else(asked).unwrap_or_else(|| {
         let project = story.project.as_deref().map(inline::one_line);
         let project = project.filter(|name| !name.is_empty());
         project.map_or_else(
@@ -88,38 +87,41 @@ fn title(story: &Story) -> String {
     })
 }
 
-fn summary(story: &Story, rounds: &[Round<'_>]) -> Vec<Statement> {
+/// The first whose text says something, else the first.
+fn telling<T>(mut all: impl Iterator<Item = T>, text: impl Fn(&T) -> &str) -> Option<T> {
+    let first = all.next()?;
+    if !speech::is_weak(text(&first)) {
+        return Some(first);
+    }
+    Some(all.find(|one| !speech::is_weak(text(one))).unwrap_or(first))
+}
+
+fn summary(story: &Story, rounds: &[Round<'_>], files: &[String]) -> Vec<Statement> {
     let mut sentences = Vec::new();
     sentences.extend(what_was_asked(rounds));
-    sentences.extend(what_changed(story, rounds));
+    sentences.extend(what_changed(story, rounds, files));
     sentences.extend(how_it_ended(story, rounds));
     sentences
 }
 
 fn what_was_asked(rounds: &[Round<'_>]) -> Option<Statement> {
-    let gists: Vec<(usize, LedgerSeq, String)> = rounds
-        .iter()
-        .enumerate()
-        .filter_map(|(nth, round)| {
-            let (seq, text) = round.prompts.first()?;
-            Some((nth, *seq, speech::prompt_gist(text, PROMPT_CHARS)?))
-        })
-        .collect();
-    let telling = gists.iter().find(|(_, _, gist)| !speech::is_weak(gist));
-    let (nth, seq, gist) = telling.or_else(|| gists.first())?;
+    let gists = rounds.iter().enumerate().filter_map(|(nth, round)| {
+        let (seq, text) = round.prompts.first()?;
+        Some((nth, *seq, speech::prompt_gist(text, PROMPT_CHARS)?))
+    });
+    let (nth, seq, gist) = telling(gists, |(_, _, gist)| gist.as_str())?;
     let more: usize =
-        rounds.iter().skip(*nth).map(|round| round.prompts.len()).sum::<usize>().saturating_sub(1);
+        rounds.iter().skip(nth).map(|round| round.prompts.len()).sum::<usize>().saturating_sub(1);
     let tail = match more {
         0 => String::new(),
         _ => format!(", and {} followed", counted(more, "further prompt")),
     };
-    let gist = if more > 0 { gist.trim_end_matches(['.', '。']) } else { gist };
+    let gist = if more > 0 { gist.trim_end_matches(['.', '。']) } else { &gist };
     let text = sentence(&format!("The user asked: {}{tail}", quoted(gist)));
-    Some(Statement { text, evidence: vec![Evidence::Event(*seq)] })
+    Some(Statement { text, evidence: vec![Evidence::Event(seq)] })
 }
 
-fn what_changed(story: &Story, rounds: &[Round<'_>]) -> Option<Statement> {
-    let files = files(story);
+fn what_changed(story: &Story, rounds: &[Round<'_>], files: &[String]) -> Option<Statement> {
     let mut parts = Vec::new();
     let mut evidence = Vec::new();
     if !files.is_empty() {
@@ -332,59 +334,51 @@ fn reported(round: &Round<'_>) -> Option<(LedgerSeq, String)> {
         .find_map(|(seq, text)| speech::answer_gist(text, ANSWER_CHARS).map(|gist| (*seq, gist)))
 }
 
-fn captured(story: &Story, rounds: &[Round<'_>]) -> Option<Statement> {
+fn captured(story: &Story, rounds: &[Round<'_>], title: &str, files: usize) -> Option<Statement> {
     let evidence: Vec<Evidence> =
         story.turns.iter().map(|turn| Evidence::Event(turn.seq)).collect();
     if evidence.is_empty() {
         return None;
     }
-    let title = inline::inert(&title(story));
-    let numbers = numbers(rounds, files(story).len(), story.commits.len());
-    let numbers = if numbers.is_empty() { String::new() } else { format!(" ({numbers})") };
+    let title = inline::inert(title);
+    let numbers = numbers(rounds, files, story.commits.len());
     Some(Statement { text: sentence(&format!("Session captured. {title}{numbers}")), evidence })
 }
 
 /// What is new: the turns after `since`. A turn without a time stands with the one before it.
-fn resumed(story: &Story, since: Timestamp) -> Option<Statement> {
+fn resumed(story: &Story, all: &[Round<'_>], since: Timestamp) -> Option<Statement> {
     let mut at = story.started_at;
-    let turns: Vec<Turn> = story
+    let turns: Vec<&Turn> = story
         .turns
         .iter()
         .filter(|turn| {
             at = turn.at.unwrap_or(at);
             at > since
         })
-        .cloned()
         .collect();
     if turns.is_empty() {
         return None;
     }
     let is_new = |seq: Option<LedgerSeq>| turns.iter().any(|turn| Some(turn.seq) == seq);
     // Only commits that a command of a new round explains: the others may be old ones.
-    let fresh = rounds(story).into_iter().filter(|round| is_new(round.starts_at()));
-    let explained: Vec<usize> = fresh.flat_map(|round| round.commits).collect();
+    let fresh = all.iter().filter(|round| is_new(round.starts_at()));
+    let explained: Vec<usize> = fresh.flat_map(|round| round.commits.iter().copied()).collect();
     let is_fresh = |at: &usize| {
         explained.contains(at) || story.commits.get(*at).is_some_and(|one| is_new(one.made_by))
     };
     let commits = (0..story.commits.len()).filter(is_fresh).count();
     let evidence = turns.iter().map(|turn| Evidence::Event(turn.seq)).collect();
-    let new = Story { turns, commits: Vec::new(), ..story.clone() };
-    let rounds = rounds(&new);
-    let files: usize = {
-        let mut touched: Vec<usize> = rounds.iter().flat_map(|round| round.files.clone()).collect();
-        touched.sort_unstable();
-        touched.dedup();
-        touched.len()
-    };
-    let numbers = numbers(&rounds, files, commits);
+    let rounds = rounds_of(story, turns);
+    let files: HashSet<usize> = rounds.iter().flat_map(|round| &round.files).copied().collect();
+    let numbers = numbers(&rounds, files.len(), commits);
     let first = rounds.iter().find_map(|round| {
         round.prompts.first().and_then(|(_, text)| speech::prompt_gist(text, 120))
     });
-    let numbers = if numbers.is_empty() { String::new() } else { format!(" ({numbers})") };
     let what = first.map_or_else(|| "The agent went on".to_owned(), |gist| quoted(&gist));
     Some(Statement { text: sentence(&format!("Session resumed. {what}{numbers}")), evidence })
 }
 
+/// What was counted, in brackets; nothing when nothing was.
 fn numbers(rounds: &[Round<'_>], files: usize, commits: usize) -> String {
     let prompts = rounds.iter().map(|round| round.prompts.len()).sum();
     let counts = [
@@ -393,7 +387,8 @@ fn numbers(rounds: &[Round<'_>], files: usize, commits: usize) -> String {
         (commits, counted(commits, "commit")),
     ];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text);
-    counts.collect::<Vec<_>>().join(", ")
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    if counts.is_empty() { counts } else { format!(" ({counts})") }
 }
 
 /// The changed files as they are shown, once each, without those in temporary directories outside the project.
@@ -412,9 +407,9 @@ fn files(story: &Story) -> Vec<String> {
 }
 
 /// Languages of the changed files, the most frequent first, two at most.
-fn topics(story: &Story) -> Vec<String> {
+fn topics(files: &[String]) -> Vec<String> {
     let mut counts: Vec<(&str, usize)> = Vec::new();
-    for path in files(story) {
+    for path in files {
         let Some(language) = path.rsplit_once('.').and_then(|(_, ending)| language(ending)) else {
             continue;
         };

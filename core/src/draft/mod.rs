@@ -50,6 +50,11 @@ pub struct Story {
     pub open_todos: u32,
 }
 
+/// Whether two hashes, short or full, name one commit.
+pub fn is_same_commit(a: &str, b: &str) -> bool {
+    a.starts_with(b) || b.starts_with(a)
+}
+
 /// A commit of the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoryCommit {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Story, TurnText};
+use super::{Story, Turn, TurnText};
 use crate::entry::CallOutcome;
 use crate::ids::LedgerSeq;
 
@@ -89,8 +89,18 @@ impl Round<'_> {
 
 /// The story's rounds. Prompts in a row that say the same ("continue") are one round.
 pub fn rounds(story: &Story) -> Vec<Round<'_>> {
-    let mut rounds: Vec<Round<'_>> = Vec::new();
-    for turn in &story.turns {
+    let mut rounds = rounds_of(story, &story.turns);
+    assign_commits(&mut rounds, story);
+    rounds
+}
+
+/// The rounds of some of the story's turns, without commits.
+pub fn rounds_of<'a>(
+    story: &'a Story,
+    turns: impl IntoIterator<Item = &'a Turn>,
+) -> Vec<Round<'a>> {
+    let mut rounds: Vec<Round<'a>> = Vec::new();
+    for turn in turns {
         match &turn.what {
             TurnText::Prompt(text) => {
                 let repeated = |round: &Round<'_>| {
@@ -110,7 +120,6 @@ pub fn rounds(story: &Story) -> Vec<Round<'_>> {
             }
         }
     }
-    assign_commits(&mut rounds, story);
     rounds
 }
 
@@ -173,39 +182,35 @@ fn names_a_file(story: &Story, argument: &str) -> bool {
 fn names(story: &Story, argument: &str, file: usize) -> bool {
     let argument = argument.trim();
     let Some(file) = story.files.get(file).filter(|_| !argument.is_empty()) else { return false };
-    let ends = |long: &str, short: &str| {
-        long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with(SEPARATORS))
-    };
-    ends(&file.path, argument)
-        || ends(argument, &file.path)
+    ends_with_path(&file.path, argument)
+        || ends_with_path(argument, &file.path)
         || (argument.contains('\n') && argument.contains(shown(story, &file.path)))
+}
+
+/// Whether a path is `end`, or ends with it from a directory on.
+pub fn ends_with_path(path: &str, end: &str) -> bool {
+    path.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with(SEPARATORS))
 }
 
 /// A commit belongs to the round whose call proves it, else to the one whose command holds its subject; when that
 /// tells nothing of any and there are as many committing commands as commits, they go in order. Else it is
 /// nobody's.
 fn assign_commits(rounds: &mut [Round<'_>], story: &Story) {
-    let calls: usize = rounds.iter().map(|round| round.commit_calls.len()).sum();
-    let mut assigned = HashSet::new();
     for (at, commit) in story.commits.iter().enumerate() {
         let proves =
-            |round: &&mut Round<'_>| commit.made_by.is_some_and(|seq| round.calls.contains(&seq));
-        if let Some(round) = rounds.iter_mut().find(proves) {
-            round.commits.push(at);
-            assigned.insert(at);
-            continue;
-        }
-        let Some(subject) = commit.subject.as_deref().filter(|subject| subject.len() > 3) else {
-            continue;
+            |round: &Round<'_>| commit.made_by.is_some_and(|seq| round.calls.contains(&seq));
+        let subject = commit.subject.as_deref().filter(|subject| subject.len() > 3);
+        let names = |round: &Round<'_>| {
+            let holds = |subject| round.commit_calls.iter().any(|call| call.contains(subject));
+            subject.is_some_and(holds)
         };
-        let names =
-            |round: &&mut Round<'_>| round.commit_calls.iter().any(|call| call.contains(subject));
-        if let Some(round) = rounds.iter_mut().find(names) {
-            round.commits.push(at);
-            assigned.insert(at);
+        let maker = rounds.iter().position(proves).or_else(|| rounds.iter().position(names));
+        if let Some(maker) = maker {
+            rounds[maker].commits.push(at);
         }
     }
-    if assigned.is_empty() && calls == story.commits.len() {
+    let calls: usize = rounds.iter().map(|round| round.commit_calls.len()).sum();
+    if calls == story.commits.len() && rounds.iter().all(|round| round.commits.is_empty()) {
         let mut next = 0;
         for round in rounds {
             let made = round.commit_calls.len();
@@ -217,9 +222,9 @@ fn assign_commits(rounds: &mut [Round<'_>], story: &Story) {
 
 /// A path as it is shown: relative to the working directory when it lies below it.
 pub fn shown<'a>(story: &Story, path: &'a str) -> &'a str {
-    let cwd = story.cwd.as_deref().map(|cwd| cwd.trim_end_matches(['/', '\\'])).unwrap_or_default();
+    let cwd = story.cwd.as_deref().map(|cwd| cwd.trim_end_matches(SEPARATORS)).unwrap_or_default();
     let below = path.strip_prefix(cwd).filter(|_| !cwd.is_empty());
-    below.and_then(|rest| rest.strip_prefix(['/', '\\'])).unwrap_or(path)
+    below.and_then(|rest| rest.strip_prefix(SEPARATORS)).unwrap_or(path)
 }
 
 /// Whether two prompts say the same, whatever their case and punctuation; long ones may differ a little.

@@ -15,7 +15,7 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// A commit in a sentence: its hash and what it says.
 pub(super) fn commit_name(commit: &StoryCommit) -> String {
-    let hash = inline::code(commit.hash.get(..12).unwrap_or(&commit.hash));
+    let hash = inline::short_hash(&commit.hash);
     let subject = commit.subject.as_deref().map(inline::one_line).filter(|text| !text.is_empty());
     subject.map_or_else(
         || hash.clone(),

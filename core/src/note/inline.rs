@@ -55,6 +55,11 @@ pub fn code(text: &str) -> String {
     format!("`{}`", one_line(text).replace('`', "'"))
 }
 
+/// A commit's hash as a code span; of a full one its beginning.
+pub fn short_hash(hash: &str) -> String {
+    code(hash.get(..12).unwrap_or(hash))
+}
+
 /// What a line of our own Markdown says, for places that hold plain text (a note's `summary`): code spans and
 /// escapes undone.
 pub fn plain(markdown: &str) -> String {

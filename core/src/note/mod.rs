@@ -45,11 +45,6 @@ impl NoteKind {
         }
     }
 
-    /// Reads what [`NoteKind::as_str`] wrote; `None` for anything else.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-
     /// AKB's `type` of a document.
     pub fn akb_type(self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
 //! The body of a session note (notes.md "Sections"). Sections without content are left out; the Narrative is
 //! always there. Headings and keys are English and fixed: other tools find the sections by them.
 
-use super::{NoteKind, inline, sources, timeline};
+use super::{NoteKind, inline, sources};
 
 /// Files listed before the rest is only counted.
 const MAX_FILES: usize = 60;
@@ -94,11 +94,6 @@ pub fn read_questions(truth: &str) -> Vec<Question> {
         .collect()
 }
 
-/// The whole body: the compiled truth, the split, and the one entry (see [`timeline::entry`]).
-pub fn render(sections: &SessionSections, entry: &str) -> String {
-    timeline::merge_entry(entry, &render_truth(sections))
-}
-
 /// The compiled truth, without a line break at its end.
 pub fn render_truth(sections: &SessionSections) -> String {
     let mut blocks = vec![
@@ -150,7 +145,7 @@ fn paragraph_text(paragraph: &str) -> String {
 
 fn artifacts(sections: &SessionSections) -> Vec<String> {
     let commits = sections.commits.iter().map(|commit| {
-        let hash = inline::code(commit.hash.get(..12).unwrap_or(&commit.hash));
+        let hash = inline::short_hash(&commit.hash);
         let subject = commit.subject.as_deref().map(inline::inert).filter(|text| !text.is_empty());
         subject.map_or_else(|| hash.clone(), |subject| format!("{hash} {subject}"))
     });
@@ -198,6 +193,7 @@ fn produced(items: &[Produced]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::note::timeline;
 
     fn sections() -> SessionSections {
         SessionSections {
@@ -240,7 +236,7 @@ mod tests {
             questions: vec![Question { number: 2, text: "Which version?".into() }],
             ..sections()
         };
-        insta::assert_snapshot!(render(&full, "- **2026-12-01** | Session captured."), @r"
+        insta::assert_snapshot!(timeline::merge_entry("- **2026-12-01** | Session captured.", &render_truth(&full)), @r"
         # Fix the parser
 
         > **Summary:** It failed on empty lines. It no longer does.
@@ -286,7 +282,10 @@ mod tests {
         let hostile =
             ["# x", "- x", "---", "1. x", "> x", "## Timeline", "a\n---\n## Timeline\n- x"];
         let narrative = hostile.map(str::to_owned).to_vec();
-        let body = render(&SessionSections { narrative, ..sections() }, "- e");
+        let body = timeline::merge_entry(
+            "- e",
+            &render_truth(&SessionSections { narrative, ..sections() }),
+        );
         let (_, entries) = timeline::split_body(&body);
         assert_eq!(entries, ["- e"]);
         let headings: Vec<&str> = body.lines().filter(|line| line.starts_with('#')).collect();

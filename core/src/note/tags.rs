@@ -104,28 +104,14 @@ impl NoteTags {
         self.0.iter().find_map(|tag| synced(tag))
     }
 
-    /// The id in `session:{id}`.
-    pub fn session(&self) -> Option<NativeId> {
-        self.value("session:").and_then(NativeId::new)
-    }
-
-    /// The name in `project:{name}`.
-    pub fn project(&self) -> Option<&str> {
-        self.value("project:")
-    }
-
     /// The name in `drafted-by:{drafter}`.
     pub fn drafter(&self) -> Option<&str> {
-        self.value(DRAFTED_BY)
+        self.0.iter().find_map(|tag| tag.strip_prefix(DRAFTED_BY))
     }
 
     /// The tags, in order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
-    }
-
-    fn value(&self, prefix: &str) -> Option<&str> {
-        self.0.iter().find_map(|tag| tag.strip_prefix(prefix))
     }
 
     fn set_synced(&mut self, tag: &str) {
@@ -179,7 +165,7 @@ mod tests {
 
     #[test]
     fn an_empty_project_gives_no_tag() {
-        assert_eq!(NoteTags::new(Tool::Codex, Some(" ")).project(), None);
+        assert_eq!(NoteTags::new(Tool::Codex, Some(" ")).iter().count(), 2);
         assert_eq!(NoteTags::new(Tool::Codex, None).iter().count(), 2);
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use jiff::SignedDuration;
-use majordomus_core::draft::Redactor;
+use majordomus_core::draft::{Redactor, extractive};
 use majordomus_core::ledger::Reader;
 use majordomus_core::session::ClosingRules;
 
@@ -90,7 +90,7 @@ impl Settings {
                 VaultKind::Akb => "akb".to_owned(),
             },
             // Whichever is configured: this is the one that there is.
-            drafter: "extractive".to_owned(),
+            drafter: extractive::NAME.to_owned(),
             notes_since: self.notes_since,
         }
     }

@@ -14,7 +14,7 @@ fn body(story: &Story) -> String {
     let draft = checked.draft;
     let entry = draft.entry.clone().expect("an entry");
     let entry = timeline::entry(&entry.text, &story.key.native, story.last_at, &TimeZone::UTC);
-    session::render(&draft.sections(&[]), &entry)
+    timeline::merge_entry(&entry, &session::render_truth(&draft.sections(&[])))
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn hostile_words_stay_words() {
         story.last_at,
         &TimeZone::UTC,
     );
-    let body = session::render(&draft.sections(&[]), &entry);
+    let body = timeline::merge_entry(&entry, &session::render_truth(&draft.sections(&[])));
 
     let (truth, entries) = timeline::split_body(&body);
     assert_eq!(entries, [entry.as_str()], "{body}");
