@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use twox_hash::{XxHash3_128, xxhash3_128};
 
 /// The coding agent that wrote a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -115,16 +116,43 @@ pub struct SessionRow(pub i64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceRow(pub i64);
 
-/// Hash of one line's bytes, without its line end: the first 16 bytes of BLAKE3.
+/// Hash of one line's bytes, without its line end: XXH3, 128 bits. It tells an append from a rewrite and finds equal
+/// lines; whoever can write a session file can write whatever lines he likes, so it need not withstand an attack,
+/// and every byte of every file passes through it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LineHash(pub [u8; 16]);
 
 impl LineHash {
     /// Hashes a line (without its `\n`).
     pub fn of(line: &[u8]) -> Self {
-        let mut short = [0; 16];
-        short.copy_from_slice(&blake3::hash(line).as_bytes()[..16]);
-        Self(short)
+        Self(XxHash3_128::oneshot(line).to_le_bytes())
+    }
+}
+
+/// Hashes a line that comes in pieces.
+pub struct LineHasher(Box<xxhash3_128::Hasher>);
+
+impl LineHasher {
+    /// Starts with nothing.
+    #[expect(clippy::new_without_default, reason = "a hasher of nothing is no value")]
+    pub fn new() -> Self {
+        Self(Box::new(xxhash3_128::Hasher::new()))
+    }
+
+    /// Takes the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    /// The hash of all bytes so far, as [`LineHash::of`] has it.
+    pub fn finish(&self) -> LineHash {
+        LineHash(self.0.finish_128().to_le_bytes())
+    }
+}
+
+impl fmt::Debug for LineHasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LineHasher")
     }
 }
 
@@ -177,6 +205,17 @@ mod tests {
         let a = NativeId::new("a/b").expect("printable").file_name();
         let b = NativeId::new("a.b").expect("printable").file_name();
         assert_ne!(a, b);
+    }
+
+    #[test]
+    fn a_line_in_pieces_has_the_hash_of_the_whole() {
+        let line = vec![7_u8; 10_000];
+        for size in [1, 240, 4_096] {
+            let mut hasher = LineHasher::new();
+            line.chunks(size).for_each(|piece| hasher.update(piece));
+            assert_eq!(hasher.finish(), LineHash::of(&line));
+        }
+        assert_eq!(LineHasher::new().finish(), LineHash::of(b""));
     }
 
     #[test]

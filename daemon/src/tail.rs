@@ -12,25 +12,33 @@ mod identity;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
-use majordomus_core::entry::SourceIdentity;
 use majordomus_core::ids::{SessionRow, SourceRow, Tool};
-use majordomus_core::ledger::{Batch, Checkpoint, Ledger, NewEvent, SourceState};
-use tokio::sync::{Mutex, mpsc};
+use majordomus_core::ledger::{Appended, Batch, Checkpoint, Ledger, SourceState, Transaction};
+use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 
-use self::file::Piece;
+use self::file::{Lines, Piece};
 pub(crate) use self::identity::is_packed;
 pub use self::identity::{Scope, Work, oldest_first, plan};
 use crate::policy::Policy;
 
 /// Pieces that wait between the reading thread and the writer.
-const QUEUE: usize = 4;
+const QUEUE: usize = 8;
 
-/// Events in one transaction, about.
-const EVENTS_PER_COMMIT: usize = 4_000;
+/// Events in one transaction, about: a catch-up touches pages all over, and the fewer commits, the fewer of them are
+/// written twice.
+const EVENTS_PER_COMMIT: u64 = 30_000;
+
+/// A transaction that waits this long for its next lines is committed: others may want to write.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// And so is one that has been open this long.
+const LONGEST_TRANSACTION: Duration = Duration::from_secs(1);
 
 /// What a pass over some files did.
 #[derive(Debug, Default)]
@@ -66,11 +74,10 @@ pub struct Tailer {
 impl Tailer {
     /// Reads what is new in `work`, in its order, and appends it.
     pub async fn tail(&self, work: Vec<Work>, on_progress: OnProgress<'_>) -> Result<Tailed> {
-        let mut tailed = Tailed::default();
         if work.is_empty() {
-            return Ok(tailed);
+            return Ok(Tailed::default());
         }
-        let (send, mut receive) = mpsc::channel(QUEUE);
+        let (send, receive) = sync_channel(QUEUE);
         let policy = Arc::clone(&self.policy);
         let reading = tokio::task::spawn_blocking(move || {
             for item in work {
@@ -80,25 +87,23 @@ impl Tailer {
                 }
             }
         });
-        let mut writer = Writer { ledger: &self.ledger, tailed: &mut tailed, current: None };
-        while let Some(first) = receive.recv().await {
-            if self.stop.is_cancelled() {
-                // What was not committed is read again at the next start.
-                break;
-            }
-            let mut events = n_events(&first);
-            let mut pieces = vec![first];
-            while events < EVENTS_PER_COMMIT {
-                let Ok(piece) = receive.try_recv() else { break };
-                events += n_events(&piece);
-                pieces.push(piece);
-            }
-            writer.write(pieces).await?;
-            on_progress(writer.tailed.files, writer.tailed.bytes);
+        let (progress, mut progressed) = watch::channel((0, 0));
+        let writer = Writer {
+            ledger: Arc::clone(&self.ledger),
+            stop: self.stop.clone(),
+            tailed: Tailed::default(),
+            current: None,
+            progress,
+        };
+        let writing = tokio::task::spawn_blocking(move || writer.run(&receive));
+        // The writer drops its end when it is done.
+        while progressed.changed().await.is_ok() {
+            let (files, bytes) = *progressed.borrow_and_update();
+            on_progress(files, bytes);
         }
-        drop(receive);
+        let tailed = writing.await.context("the writing thread failed")?;
         reading.await.context("the reading thread failed")?;
-        Ok(tailed)
+        tailed
     }
 
     /// Takes the unfinished last line of each of `sources` that is a complete object: the tool will not write its
@@ -113,72 +118,115 @@ impl Tailer {
     }
 }
 
-fn n_events(piece: &Piece) -> usize {
-    match piece {
-        Piece::Lines { events, .. } => events.len(),
-        _ => 0,
-    }
-}
-
-/// Takes pieces in order and commits them.
-struct Writer<'a> {
-    ledger: &'a Mutex<Ledger>,
-    tailed: &'a mut Tailed,
+/// Takes pieces in order and commits them, on a thread of its own.
+struct Writer {
+    ledger: Arc<Mutex<Ledger>>,
+    stop: CancellationToken,
+    tailed: Tailed,
     /// The source of the file that is being read, once it has a row.
     current: Option<SourceRow>,
+    progress: watch::Sender<(u64, u64)>,
 }
 
-/// Lines ready to be appended.
-struct Ready {
-    source: SourceRow,
-    tool: Tool,
-    identity: SourceIdentity,
-    from: u64,
-    events: Vec<NewEvent>,
-    checkpoint: Checkpoint,
+/// What a transaction will make true.
+#[derive(Default)]
+struct Done {
+    files: u64,
+    bytes: u64,
+    events: u64,
+    appended: Vec<Appended>,
 }
 
-impl Writer<'_> {
-    async fn write(&mut self, pieces: Vec<Piece>) -> Result<()> {
-        let mut ready = Vec::new();
-        for piece in pieces {
-            match piece {
-                Piece::Begin(source) => self.current = source,
-                Piece::Lines { tool, path, identity, from, events, checkpoint, bytes } => {
-                    let source = self.source(tool, &path, &checkpoint).await?;
-                    self.tailed.bytes += bytes;
-                    ready.push(Ready { source, tool, identity, from, events, checkpoint });
-                }
-                Piece::Checkpoint { tool, path, from, checkpoint } => {
-                    // Nothing may be left behind that the checkpoint would overtake.
-                    self.commit(&mut ready).await?;
-                    let source = self.source(tool, &path, &checkpoint).await?;
-                    let mut ledger = self.ledger.lock().await;
-                    ledger.set_checkpoint(source, from, &checkpoint).await?;
-                }
-                Piece::Gone => {
-                    self.commit(&mut ready).await?;
-                    if let Some(source) = self.current {
-                        self.ledger.lock().await.mark_missing(source).await?;
-                    }
-                }
-                Piece::Moved(path) => {
-                    self.commit(&mut ready).await?;
-                    if let Some(source) = self.current {
-                        let is_moved = self.ledger.lock().await.move_source(source, &path).await?;
-                        self.current = is_moved.then_some(source);
-                    }
-                }
-                Piece::Problem(problem) => self.tailed.problems.push(problem),
-                Piece::End => self.tailed.files += 1,
+impl Writer {
+    fn run(mut self, receive: &Receiver<Piece>) -> Result<Tailed> {
+        // Without a limit: nothing is open, so nobody waits for us.
+        while let Ok(first) = receive.recv() {
+            // What was not committed is read again at the next start.
+            if self.stop.is_cancelled() {
+                break;
+            }
+            self.transaction(first, receive)?;
+            self.progress.send_replace((self.tailed.files, self.tailed.bytes));
+        }
+        Ok(self.tailed)
+    }
+
+    /// Writes `first` and what follows on it without delay, in one transaction.
+    fn transaction(&mut self, first: Piece, receive: &Receiver<Piece>) -> Result<()> {
+        let ledger = Arc::clone(&self.ledger);
+        let mut ledger = ledger.blocking_lock();
+        let mut transaction = ledger.transaction()?;
+        let began = Instant::now();
+        let mut done = Done::default();
+        let mut next = Some(first);
+        while let Some(piece) = next {
+            self.write(&mut transaction, piece, &mut done)?;
+            let is_full = done.events >= EVENTS_PER_COMMIT
+                || began.elapsed() >= LONGEST_TRANSACTION
+                || self.stop.is_cancelled();
+            next = if is_full { None } else { receive.recv_timeout(PATIENCE).ok() };
+        }
+        transaction.commit()?;
+        drop(ledger);
+        self.tailed.files += done.files;
+        self.tailed.bytes += done.bytes;
+        for appended in done.appended {
+            self.tailed.events += appended.events;
+            self.tailed.sessions.insert(appended.session);
+            if appended.opened.is_some() {
+                self.tailed.opened.push(appended.session);
             }
         }
-        self.commit(&mut ready).await
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        transaction: &mut Transaction<'_>,
+        piece: Piece,
+        done: &mut Done,
+    ) -> Result<()> {
+        match piece {
+            Piece::Begin(source) => self.current = source,
+            Piece::Lines(lines) => {
+                let Lines { tool, path, identity, from, events, shapes, checkpoint } = &*lines;
+                let source = self.source(transaction, *tool, path, checkpoint)?;
+                done.bytes += checkpoint.position - from;
+                done.events += events.len() as u64;
+                done.appended.extend(transaction.append(&Batch {
+                    source,
+                    tool: *tool,
+                    identity,
+                    from: *from,
+                    events,
+                    shapes,
+                    checkpoint,
+                })?);
+            }
+            Piece::Checkpoint { tool, path, from, checkpoint } => {
+                let source = self.source(transaction, tool, &path, &checkpoint)?;
+                transaction.set_checkpoint(source, from, &checkpoint)?;
+            }
+            Piece::Gone => {
+                if let Some(source) = self.current {
+                    transaction.mark_missing(source)?;
+                }
+            }
+            Piece::Moved(path) => {
+                if let Some(source) = self.current {
+                    self.current = transaction.move_source(source, &path)?.then_some(source);
+                }
+            }
+            Piece::Problem(problem) => self.tailed.problems.push(problem),
+            Piece::End => done.files += 1,
+        }
+        Ok(())
     }
 
     /// The row of the file that is being read, made if it has none.
-    async fn source(
+    fn source(
         &mut self,
+        transaction: &mut Transaction<'_>,
         tool: Tool,
         path: &std::path::Path,
         checkpoint: &Checkpoint,
@@ -188,36 +236,9 @@ impl Writer<'_> {
         }
         // The row starts before the first line: the append that follows moves it, or the next start reads anew.
         let start = file::start_of(checkpoint);
-        let source = self.ledger.lock().await.add_source(tool, path, &start).await?;
+        let source = transaction.add_source(tool, path, &start)?;
         self.current = Some(source);
         Ok(source)
-    }
-
-    async fn commit(&mut self, ready: &mut Vec<Ready>) -> Result<()> {
-        if ready.is_empty() {
-            return Ok(());
-        }
-        let batches: Vec<Batch<'_>> = ready
-            .iter()
-            .map(|ready| Batch {
-                source: ready.source,
-                tool: ready.tool,
-                identity: &ready.identity,
-                from: ready.from,
-                events: &ready.events,
-                checkpoint: &ready.checkpoint,
-            })
-            .collect();
-        let appended = self.ledger.lock().await.append(&batches).await?;
-        for done in appended {
-            self.tailed.events += done.events;
-            self.tailed.sessions.insert(done.session);
-            if done.opened.is_some() {
-                self.tailed.opened.push(done.session);
-            }
-        }
-        ready.clear();
-        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::ids::LineHash;
+use crate::ids::{LineHash, LineHasher};
 
 /// Lines longer than this many bytes are not parsed (formats.md F11); their place and hash are recorded.
 pub const MAX_LINE: usize = 64 * 1024 * 1024;
@@ -48,7 +48,7 @@ pub struct Framer {
 #[derive(Debug)]
 struct Overflow {
     length: u64,
-    hasher: Box<blake3::Hasher>,
+    hasher: LineHasher,
 }
 
 impl Framer {
@@ -105,7 +105,7 @@ impl Framer {
             self.hold(head);
             // `hold` went over the limit or was over it before.
             let (total, hash) = match self.overflow.take() {
-                Some(overflow) => (overflow.length, finish_hash(&overflow.hasher)),
+                Some(overflow) => (overflow.length, overflow.hasher.finish()),
                 None => (self.partial.len() as u64, LineHash::of(&self.partial)),
             };
             length = total;
@@ -134,7 +134,7 @@ impl Framer {
             overflow.length += bytes.len() as u64;
             overflow.hasher.update(bytes);
         } else if self.partial.len() + bytes.len() > self.max_line {
-            let mut hasher = Box::new(blake3::Hasher::new());
+            let mut hasher = LineHasher::new();
             hasher.update(&self.partial);
             hasher.update(bytes);
             let length = (self.partial.len() + bytes.len()) as u64;
@@ -147,12 +147,6 @@ impl Framer {
             self.partial.extend_from_slice(bytes);
         }
     }
-}
-
-fn finish_hash(hasher: &blake3::Hasher) -> LineHash {
-    let mut short = [0; 16];
-    short.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-    LineHash(short)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ pub mod evidence;
 mod fact;
 pub mod frame;
 mod json;
+mod shape;
 mod time;
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,7 @@ pub use self::fact::{
     AnswerVia, Call, CallOutcome, CallResult, EndMark, Fact, FileChange, FileTouch, PromptVia,
     TitleVia, Usage,
 };
+pub use self::shape::{ShapeCount, Shapes};
 pub use self::time::WrittenTime;
 use crate::ids::{EntryId, NativeId, Tool};
 
@@ -41,6 +43,10 @@ pub struct Entry {
     pub context: Context,
     /// What the line proves.
     pub facts: Vec<Fact>,
+    /// The line's type and the types below it, with `/` between them; never a text.
+    pub shape: String,
+    /// Members of the line that are not known.
+    pub unknown: Vec<String>,
 }
 
 impl Entry {
@@ -54,6 +60,8 @@ impl Entry {
             copied_from: None,
             context: Context::default(),
             facts: Vec::new(),
+            shape: String::new(),
+            unknown: Vec::new(),
         }
     }
 
@@ -208,6 +216,14 @@ impl Reader {
         match self {
             Self::Claude(reader) => reader.read(line),
             Self::Codex(reader) => reader.read(line),
+        }
+    }
+
+    /// The tool's version, as the lines read so far tell it.
+    pub fn version(&self) -> Option<&str> {
+        match self {
+            Self::Claude(reader) => reader.version(),
+            Self::Codex(reader) => reader.version(),
         }
     }
 

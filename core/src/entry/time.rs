@@ -21,6 +21,9 @@ impl WrittenTime {
         if text.len() > MAX_WRITTEN {
             return None;
         }
+        if let Some(instant) = parse_canonical(text) {
+            return Some(Self { instant, written: None });
+        }
         let instant = text.parse::<Timestamp>().ok().or_else(|| {
             let civil = text.parse::<DateTime>().ok()?;
             TimeZone::UTC.to_timestamp(civil).ok()
@@ -65,7 +68,57 @@ impl WrittenTime {
     }
 }
 
+/// Reads exactly `YYYY-MM-DDTHH:MM:SS.mmmZ`, which nearly every line has; anything else is for the library.
+fn parse_canonical(text: &str) -> Option<Timestamp> {
+    let bytes: &[u8; 24] = text.as_bytes().try_into().ok()?;
+    let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')];
+    if marks.iter().any(|(at, mark)| bytes[*at] != *mark) {
+        return None;
+    }
+    let number = |range: std::ops::Range<usize>| {
+        bytes[range].iter().try_fold(0_i16, |number, byte| {
+            byte.is_ascii_digit().then(|| number * 10 + i16::from(byte - b'0'))
+        })
+    };
+    let small = |range| number(range).and_then(|number| i8::try_from(number).ok());
+    let milliseconds = i32::from(number(20..23)?);
+    let date = jiff::civil::Date::new(number(0..4)?, small(5..7)?, small(8..10)?).ok()?;
+    let time = jiff::civil::Time::new(
+        small(11..13)?,
+        small(14..16)?,
+        small(17..19)?,
+        milliseconds * 1_000_000,
+    );
+    TimeZone::UTC.to_timestamp(date.to_datetime(time.ok()?)).ok()
+}
+
 /// The form that both tools write: UTC, milliseconds, `Z`.
 pub fn canonical(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_usual_form_is_read_as_the_library_reads_it(ms in -30_000_000_000_000_i64..200_000_000_000_000) {
+            let instant = Timestamp::from_millisecond(ms).expect("in range");
+            let text = canonical(instant);
+            prop_assert_eq!(text.parse::<Timestamp>().ok(), Some(instant));
+            let time = WrittenTime::parse(&text).expect("a time");
+            prop_assert_eq!((time.instant(), time.unusual_form()), (instant, None));
+        }
+
+        #[test]
+        fn what_is_nearly_a_time_is_left_to_the_library(text in "[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}[Zz]") {
+            let ours = parse_canonical(&text);
+            if let Some(ours) = ours {
+                prop_assert_eq!(text.parse::<Timestamp>().ok(), Some(ours));
+            }
+        }
+    }
 }

@@ -4,7 +4,6 @@
 //! connection; they work while the writer is busy and when there is no writer at all.
 
 mod append;
-mod claim;
 mod close;
 mod event;
 mod note;
@@ -18,7 +17,7 @@ use jiff::Timestamp;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, Row};
 
-pub use self::append::{Appended, Batch, NewEvent};
+pub use self::append::{Appended, Batch, NewEvent, Transaction};
 pub use self::close::{CloseOutcome, EnvelopeRow};
 pub use self::event::{EventKind, EventRow, Place};
 pub use self::note::{DraftTask, NoteRow, PENDING_REASON_HISTORY};
@@ -40,7 +39,7 @@ pub enum LedgerError {
         path: PathBuf,
         /// What SQLite says.
         #[source]
-        source: sqlx::Error,
+        source: DriverError,
     },
     /// The schema cannot be brought up to date.
     #[error("cannot bring the ledger {path} up to this version")]
@@ -58,7 +57,7 @@ pub enum LedgerError {
         operation: &'static str,
         /// What SQLite says.
         #[source]
-        source: sqlx::Error,
+        source: DriverError,
     },
     /// A later version of this program has changed the schema.
     #[error(
@@ -81,10 +80,37 @@ pub enum LedgerError {
     },
 }
 
+/// What SQLite says, by way of the driver that asked it: appends are made through one, all else through the other.
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    /// The driver for readers and for all that is not hot.
+    #[error(transparent)]
+    Sqlx(#[from] sqlx::Error),
+    /// The driver for appends. What it names as its error's cause says the same once more, and is left out.
+    #[error("{0}")]
+    Rusqlite(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for DriverError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Rusqlite(error)
+    }
+}
+
+impl DriverError {
+    /// SQLite's own code, extended where there is more to say.
+    fn code(&self) -> Option<i32> {
+        match self {
+            Self::Sqlx(error) => error.as_database_error()?.code()?.parse().ok(),
+            Self::Rusqlite(error) => Some(error.sqlite_error()?.extended_code),
+        }
+    }
+}
+
 impl LedgerError {
     /// Gives the closure for `map_err` that names the operation.
-    fn statement(operation: &'static str) -> impl FnOnce(sqlx::Error) -> Self {
-        move |source| Self::Statement { operation, source }
+    fn statement<E: Into<DriverError>>(operation: &'static str) -> impl FnOnce(E) -> Self {
+        move |source| Self::Statement { operation, source: source.into() }
     }
 
     /// True when a later version of this program has the ledger.
@@ -94,26 +120,24 @@ impl LedgerError {
 
     /// True when SQLite says that the file is not a sound database.
     pub fn is_corruption(&self) -> bool {
-        const CORRUPT: u32 = 11;
-        const NOT_A_DATABASE: u32 = 26;
-        let source = match self {
-            Self::Open { source, .. }
-            | Self::Statement { source, .. }
-            | Self::Migrate {
+        const CORRUPT: i32 = 11;
+        const NOT_A_DATABASE: i32 = 26;
+        let code = match self {
+            Self::Open { source, .. } | Self::Statement { source, .. } => source.code(),
+            Self::Migrate {
                 source:
                     sqlx::migrate::MigrateError::Execute(source)
                     | sqlx::migrate::MigrateError::ExecuteMigration(source, _),
                 ..
-            } => source,
+            } => source
+                .as_database_error()
+                .and_then(sqlx::error::DatabaseError::code)
+                .and_then(|code| code.parse().ok()),
             Self::Damaged { .. } => return true,
             Self::Migrate { .. } | Self::Newer { .. } => return false,
         };
-        source
-            .as_database_error()
-            .and_then(sqlx::error::DatabaseError::code)
-            .and_then(|code| code.parse::<u32>().ok())
-            // The lowest byte is the primary code; an extended one such as CORRUPT_INDEX says the same.
-            .is_some_and(|code| matches!(code & 0xff, CORRUPT | NOT_A_DATABASE))
+        // The lowest byte is the primary code; an extended one such as CORRUPT_INDEX says the same.
+        code.is_some_and(|code| matches!(code & 0xff, CORRUPT | NOT_A_DATABASE))
     }
 }
 
@@ -139,19 +163,43 @@ async fn connect(path: &Path) -> Result<SqliteConnection, LedgerError> {
         .journal_mode(SqliteJournalMode::Wal)
         // A close and a receipt must survive a power cut; with batches this costs little.
         .synchronous(SqliteSynchronous::Full)
-        .pragma("journal_size_limit", "16777216")
-        .pragma("cache_size", "-8192")
+        .pragma("journal_size_limit", JOURNAL_SIZE_LIMIT.to_string())
+        .pragma("cache_size", "-2048")
         .connect()
         .await
-        .map_err(|source| LedgerError::Open { path: path.to_owned(), source })
+        .map_err(|source| LedgerError::Open { path: path.to_owned(), source: source.into() })
 }
+
+/// The writer's connection for appends. Only one of the two ever writes: both belong to one [`Ledger`].
+fn connect_appender(path: &Path) -> Result<append::Appender, LedgerError> {
+    let open = || {
+        let connection = rusqlite::Connection::open(path)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "foreign_keys", false)?;
+        connection.pragma_update(None, "recursive_triggers", true)?;
+        connection.pragma_update(None, "journal_size_limit", JOURNAL_SIZE_LIMIT)?;
+        connection.pragma_update(None, "cache_size", -APPEND_CACHE_KIB)?;
+        Ok::<_, rusqlite::Error>(connection)
+    };
+    let connection = open()
+        .map_err(|source| LedgerError::Open { path: path.to_owned(), source: source.into() })?;
+    Ok(append::Appender::new(connection))
+}
+
+/// The write-ahead log is cut back to so many bytes.
+const JOURNAL_SIZE_LIMIT: i64 = 16 * 1024 * 1024;
+
+/// Pages that an append may hold in memory, in KiB: a catch-up touches the table of entries all over.
+const APPEND_CACHE_KIB: i64 = 16 * 1024;
 
 /// The writer's handle.
 #[derive(Debug)]
 pub struct Ledger {
     connection: SqliteConnection,
     path: PathBuf,
-    contexts: append::ContextCache,
+    appender: append::Appender,
     /// A transaction was begun and did not end well.
     is_unfinished: bool,
 }
@@ -170,7 +218,7 @@ impl Ledger {
         Ok(Self {
             connection,
             path: path.to_owned(),
-            contexts: append::ContextCache::default(),
+            appender: connect_appender(path)?,
             is_unfinished: false,
         })
     }
@@ -180,7 +228,6 @@ impl Ledger {
     async fn before_transaction(&mut self) -> Result<(), LedgerError> {
         if self.is_unfinished {
             let old = std::mem::replace(&mut self.connection, connect(&self.path).await?);
-            self.contexts = append::ContextCache::default();
             // What it has to complain about was said when it failed.
             drop(old.close().await);
         }
@@ -200,6 +247,7 @@ impl Ledger {
 
     /// Brings the write-ahead log back into the file and closes the connection.
     pub async fn close(mut self) -> Result<(), LedgerError> {
+        drop(self.appender);
         sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
             .execute(&mut self.connection)
             .await
@@ -236,7 +284,7 @@ impl Reader {
             .read_only(true)
             .connect()
             .await
-            .map_err(|source| LedgerError::Open { path: path.to_owned(), source })?;
+            .map_err(|source| LedgerError::Open { path: path.to_owned(), source: source.into() })?;
         Ok(Self { connection, path: path.to_owned() })
     }
 

@@ -5,11 +5,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use futures_util::TryStreamExt;
-use sqlx::query::Query;
-use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{Row, Sqlite};
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
 
-use super::{Ledger, LedgerError, Reader};
+use super::{LedgerError, Reader};
 use crate::entry;
 use crate::ids::{LineHash, SessionRow, SourceRow, Tool};
 
@@ -190,139 +189,6 @@ impl Reader {
         .map_err(LedgerError::statement("list the sources with an unfinished line"))?;
         rows.iter().map(decode).collect()
     }
-}
-
-impl Ledger {
-    /// Adds a source, from which nothing was read yet; gives the row that is there if another pass added it.
-    pub async fn add_source(
-        &mut self,
-        tool: Tool,
-        path: &Path,
-        checkpoint: &Checkpoint,
-    ) -> Result<SourceRow, LedgerError> {
-        const OPERATION: &str = "add a source";
-        let insert = sqlx::query(
-            "INSERT INTO source (device, inode, generation, size, mtime_ns, position, chain, pending, reader, state,
-                                 error, anchor, tool, path)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
-             ON CONFLICT (path) DO UPDATE SET path = excluded.path RETURNING id",
-        );
-        let row = bind_checkpoint(insert, checkpoint)?
-            .bind(tool.as_str())
-            .bind(path.as_os_str().as_bytes())
-            .fetch_one(&mut self.connection)
-            .await
-            .map_err(LedgerError::statement(OPERATION))?;
-        Ok(SourceRow(row.try_get(0).map_err(LedgerError::statement(OPERATION))?))
-    }
-
-    /// Moves a source's checkpoint without adding events. One that was taken beside another pass, and does not
-    /// follow on from `from`, where the source stood, changes nothing: a position never goes back.
-    pub async fn set_checkpoint(
-        &mut self,
-        source: SourceRow,
-        from: u64,
-        checkpoint: &Checkpoint,
-    ) -> Result<(), LedgerError> {
-        if follows_on(&mut self.connection, source, from, checkpoint).await? {
-            update_checkpoint(&mut self.connection, source, None, checkpoint).await?;
-        }
-        Ok(())
-    }
-
-    /// A source's file was moved to `path`. False if another pass has met it there already: then the source that
-    /// is at `path` is the one to go on with.
-    pub async fn move_source(
-        &mut self,
-        source: SourceRow,
-        path: &Path,
-    ) -> Result<bool, LedgerError> {
-        let done =
-            sqlx::query("UPDATE OR IGNORE source SET path = ?2, state = 'live' WHERE id = ?1")
-                .bind(source.0)
-                .bind(path.as_os_str().as_bytes())
-                .execute(&mut self.connection)
-                .await
-                .map_err(LedgerError::statement("move a source"))?;
-        Ok(done.rows_affected() > 0)
-    }
-
-    /// A source's file is gone. The ledger keeps what it has.
-    pub async fn mark_missing(&mut self, source: SourceRow) -> Result<(), LedgerError> {
-        sqlx::query("UPDATE source SET state = 'missing' WHERE id = ?1")
-            .bind(source.0)
-            .execute(&mut self.connection)
-            .await
-            .map_err(LedgerError::statement("mark a source as missing"))?;
-        Ok(())
-    }
-}
-
-/// Whether what was read of a source from `from` on continues what the ledger has of it: the same content from
-/// where it stands, or a newer content from its first byte.
-pub(super) async fn follows_on(
-    connection: &mut sqlx::SqliteConnection,
-    source: SourceRow,
-    from: u64,
-    checkpoint: &Checkpoint,
-) -> Result<bool, LedgerError> {
-    sqlx::query(
-        "SELECT EXISTS (SELECT 1 FROM source WHERE id = ?1
-                         AND ((generation = ?2 AND position = ?3) OR (generation < ?2 AND ?3 = 0)))",
-    )
-    .bind(source.0)
-    .bind(i64::from(checkpoint.generation))
-    .bind(from.cast_signed())
-    .fetch_one(connection)
-    .await
-    .and_then(|row| row.try_get(0))
-    .map_err(LedgerError::statement("look where a source stands"))
-}
-
-/// Binds a checkpoint to a statement's first twelve parameters.
-fn bind_checkpoint<'q>(
-    query: Query<'q, Sqlite, SqliteArguments>,
-    checkpoint: &'q Checkpoint,
-) -> Result<Query<'q, Sqlite, SqliteArguments>, LedgerError> {
-    Ok(query
-        .bind(checkpoint.file.device.cast_signed())
-        .bind(checkpoint.file.inode.cast_signed())
-        .bind(i64::from(checkpoint.generation))
-        .bind(checkpoint.size.cast_signed())
-        .bind(checkpoint.mtime_ns)
-        .bind(checkpoint.position.cast_signed())
-        .bind(&checkpoint.chain.0[..])
-        .bind(checkpoint.pending.cast_signed())
-        .bind(reader_json(&checkpoint.reader)?)
-        .bind(checkpoint.status.as_str())
-        .bind(checkpoint.error.as_deref())
-        .bind(&checkpoint.anchor.0[..]))
-}
-
-pub(super) async fn update_checkpoint(
-    connection: &mut sqlx::SqliteConnection,
-    source: SourceRow,
-    session: Option<SessionRow>,
-    checkpoint: &Checkpoint,
-) -> Result<(), LedgerError> {
-    let update = sqlx::query(
-        "UPDATE source SET device = ?1, inode = ?2, generation = ?3, size = ?4, mtime_ns = ?5, position = ?6,
-                chain = ?7, pending = ?8, reader = ?9, state = ?10, error = ?11, anchor = ?12,
-                session = coalesce(?13, session)
-          WHERE id = ?14",
-    );
-    bind_checkpoint(update, checkpoint)?
-        .bind(session.map(|session| session.0))
-        .bind(source.0)
-        .execute(connection)
-        .await
-        .map_err(LedgerError::statement("move a source's checkpoint"))?;
-    Ok(())
-}
-
-fn reader_json(reader: &entry::Reader) -> Result<String, LedgerError> {
-    serde_json::to_string(reader)
-        .map_err(|error| LedgerError::Damaged { what: format!("a line reader's state: {error}") })
 }
 
 fn decode(row: &SqliteRow) -> Result<SourceState, LedgerError> {

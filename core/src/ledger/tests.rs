@@ -67,15 +67,15 @@ impl Scratch {
         Self { _home: home, ledger, reader }
     }
 
-    async fn source(&mut self, path: &str) -> SourceRow {
-        self.ledger.add_source(Tool::Claude, Path::new(path), &checkpoint(0)).await.expect("added")
+    fn source(&mut self, path: &str) -> SourceRow {
+        self.ledger.add_source(Tool::Claude, Path::new(path), &checkpoint(0)).expect("added")
     }
 
-    async fn append(&mut self, source: SourceRow, session: &str, events: &[NewEvent]) -> Appended {
-        self.append_as(source, &identity(session), events).await
+    fn append(&mut self, source: SourceRow, session: &str, events: &[NewEvent]) -> Appended {
+        self.append_as(source, &identity(session), events)
     }
 
-    async fn append_as(
+    fn append_as(
         &mut self,
         source: SourceRow,
         identity: &SourceIdentity,
@@ -84,9 +84,16 @@ impl Scratch {
         let end = events.last().map_or(0, |event| event.position + event.length + 1);
         let checkpoint = checkpoint(end);
         let from = events.first().map_or(0, |event| event.position);
-        let batch =
-            Batch { source, tool: Tool::Claude, identity, from, events, checkpoint: &checkpoint };
-        self.ledger.append(&[batch]).await.expect("appended").remove(0)
+        let batch = Batch {
+            source,
+            tool: Tool::Claude,
+            identity,
+            from,
+            events,
+            shapes: &[],
+            checkpoint: &checkpoint,
+        };
+        self.ledger.append(&[batch]).expect("appended").remove(0)
     }
 
     async fn rows(&mut self, session: SessionRow) -> Vec<EventRow> {
@@ -131,8 +138,8 @@ fn kinds(rows: &[EventRow]) -> Vec<&'static str> {
 #[tokio::test]
 async fn the_ledger_refuses_update_delete_and_replace() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
-    scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]).await;
+    let source = scratch.source("/a");
+    scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]);
     for statement in [
         "UPDATE event SET kind = 'x'",
         "DELETE FROM event",
@@ -147,10 +154,10 @@ async fn the_ledger_refuses_update_delete_and_replace() {
 #[tokio::test]
 async fn an_append_opens_an_episode_once_and_moves_the_checkpoint() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
-    let first = scratch.append(source, "s1", &[event(0, EntryKind::State, None, 0)]).await;
+    let source = scratch.source("/a");
+    let first = scratch.append(source, "s1", &[event(0, EntryKind::State, None, 0)]);
     assert_eq!(first.opened, Some(1));
-    let second = scratch.append(source, "s1", &[event(10, EntryKind::Prompt, Some("u1"), 1)]).await;
+    let second = scratch.append(source, "s1", &[event(10, EntryKind::Prompt, Some("u1"), 1)]);
     assert_eq!(second.opened, None);
     let rows = scratch.rows(first.session).await;
     assert_eq!(kinds(&rows), ["session.opened", "state", "prompt"]);
@@ -165,9 +172,9 @@ async fn an_append_opens_an_episode_once_and_moves_the_checkpoint() {
 #[tokio::test]
 async fn the_same_place_cannot_be_recorded_twice() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
+    let source = scratch.source("/a");
     let events = [event(0, EntryKind::Prompt, Some("u1"), 0)];
-    scratch.append(source, "s1", &events).await;
+    scratch.append(source, "s1", &events);
     let (identity, checkpoint) = (identity("s1"), checkpoint(10));
     let batch = Batch {
         source,
@@ -175,9 +182,10 @@ async fn the_same_place_cannot_be_recorded_twice() {
         identity: &identity,
         from: 10,
         events: &events,
+        shapes: &[],
         checkpoint: &checkpoint,
     };
-    assert!(scratch.ledger.append(&[batch]).await.is_err());
+    assert!(scratch.ledger.append(&[batch]).is_err());
     let totals = scratch.reader.totals().await.expect("read");
     assert_eq!(totals.events, 2, "nothing of the failed append stays");
 }
@@ -185,9 +193,9 @@ async fn the_same_place_cannot_be_recorded_twice() {
 #[tokio::test]
 async fn what_was_read_beside_another_pass_changes_nothing() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
+    let source = scratch.source("/a");
     let events = [event(0, EntryKind::Prompt, Some("u1"), 0)];
-    scratch.append(source, "s1", &events).await;
+    scratch.append(source, "s1", &events);
     let (identity, behind) = (identity("s1"), checkpoint(10));
     for from in [0, 5, 20] {
         let batch = Batch {
@@ -196,27 +204,30 @@ async fn what_was_read_beside_another_pass_changes_nothing() {
             identity: &identity,
             from,
             events: &events,
+            shapes: &[],
             checkpoint: &behind,
         };
-        assert!(scratch.ledger.append(&[batch]).await.expect("no failure").is_empty());
+        assert!(scratch.ledger.append(&[batch]).expect("no failure").is_empty());
         let back = Checkpoint { position: 0, ..checkpoint(0) };
-        scratch.ledger.set_checkpoint(source, from, &back).await.expect("no failure");
+        let mut transaction = scratch.ledger.transaction().expect("begun");
+        transaction.set_checkpoint(source, from, &back).expect("no failure");
+        transaction.commit().expect("committed");
     }
     let stored = scratch.reader.source_at(Path::new("/a")).await.expect("read").expect("there");
     assert_eq!(stored.checkpoint, behind, "a position never goes back");
     assert_eq!(scratch.reader.totals().await.expect("read").events, 2);
-    let again = scratch.source("/a").await;
+    let again = scratch.source("/a");
     assert_eq!(again, source, "two passes that meet a new file give it one row");
 }
 
 #[tokio::test]
 async fn case_016_an_entry_counts_once_and_the_copy_makes_a_fork() {
     let mut scratch = Scratch::new().await;
-    let (parent, fork) = (scratch.source("/a").await, scratch.source("/b").await);
+    let (parent, fork) = (scratch.source("/a"), scratch.source("/b"));
     let copied = event(0, EntryKind::Prompt, Some("u1"), 0);
-    let parent = scratch.append(parent, "s1", std::slice::from_ref(&copied)).await;
+    let parent = scratch.append(parent, "s1", std::slice::from_ref(&copied));
     let own = event(10, EntryKind::Prompt, Some("u2"), 5);
-    let fork = scratch.append(fork, "s2", &[copied, own]).await;
+    let fork = scratch.append(fork, "s2", &[copied, own]);
     let counts: Vec<bool> = scratch.rows(fork.session).await.iter().map(|row| row.counts).collect();
     assert_eq!(counts, [false, true, true], "the copy, the opening, the own prompt");
     assert_eq!(scratch.state(fork.session).await.forked_from, Some(parent.session));
@@ -226,13 +237,13 @@ async fn case_016_an_entry_counts_once_and_the_copy_makes_a_fork() {
 #[tokio::test]
 async fn a_copy_that_was_met_before_its_origin_gives_way_to_it() {
     let mut scratch = Scratch::new().await;
-    let (parent, fork) = (scratch.source("/a").await, scratch.source("/b").await);
+    let (parent, fork) = (scratch.source("/a"), scratch.source("/b"));
     let original = event(0, EntryKind::Prompt, Some("u1"), 0);
     let mut copied = original.clone();
     copied.entry.copied_from = Some(native("s1"));
-    let fork = scratch.append(fork, "s2", &[copied]).await;
+    let fork = scratch.append(fork, "s2", &[copied]);
     assert!(scratch.rows(fork.session).await.iter().all(|row| row.counts), "its origin is unknown");
-    let parent = scratch.append(parent, "s1", &[original]).await;
+    let parent = scratch.append(parent, "s1", &[original]);
     let counted =
         |rows: Vec<EventRow>| rows.iter().filter(|row| row.counts && row.place.is_some()).count();
     assert_eq!(counted(scratch.rows(fork.session).await), 0);
@@ -243,13 +254,13 @@ async fn a_copy_that_was_met_before_its_origin_gives_way_to_it() {
 #[tokio::test]
 async fn a_subagents_replay_that_was_met_first_gives_way_to_the_session_itself() {
     let mut scratch = Scratch::new().await;
-    let (replay, main) = (scratch.source("/agent-1").await, scratch.source("/a").await);
+    let (replay, main) = (scratch.source("/agent-1"), scratch.source("/a"));
     let mut replayed = event(0, EntryKind::Answer, Some("u1"), 0);
     replayed.entry.context.agent = Some("1".to_owned());
     let role = Role::Subagent { agent: "1".to_owned() };
     let agent = SourceIdentity { role, ..identity("s1") };
-    scratch.append_as(replay, &agent, &[replayed]).await;
-    let done = scratch.append(main, "s1", &[event(0, EntryKind::Answer, Some("u1"), 0)]).await;
+    scratch.append_as(replay, &agent, &[replayed]);
+    let done = scratch.append(main, "s1", &[event(0, EntryKind::Answer, Some("u1"), 0)]);
     let rows = scratch.rows(done.session).await;
     let counted: Vec<_> = rows
         .iter()
@@ -262,15 +273,15 @@ async fn a_subagents_replay_that_was_met_first_gives_way_to_the_session_itself()
 #[tokio::test]
 async fn a_close_appends_one_event_and_only_work_opens_the_next_episode() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
-    let done = scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]).await;
+    let source = scratch.source("/a");
+    let done = scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]);
     assert!(matches!(scratch.close(done.session).await, CloseOutcome::Closed(_)));
     assert!(!scratch.state(done.session).await.is_open());
     assert_eq!(scratch.close(done.session).await, CloseOutcome::Moved, "nothing is open");
 
-    let title = scratch.append(source, "s1", &[event(10, EntryKind::State, None, 9)]).await;
+    let title = scratch.append(source, "s1", &[event(10, EntryKind::State, None, 9)]);
     assert_eq!(title.opened, None, "a trailing title opens nothing");
-    let work = scratch.append(source, "s1", &[event(20, EntryKind::Prompt, Some("u2"), 30)]).await;
+    let work = scratch.append(source, "s1", &[event(20, EntryKind::Prompt, Some("u2"), 30)]);
     assert_eq!(work.opened, Some(2));
     let rows = scratch.rows(done.session).await;
     assert_eq!(
@@ -287,10 +298,10 @@ async fn a_close_appends_one_event_and_only_work_opens_the_next_episode() {
 #[tokio::test]
 async fn a_close_of_a_session_that_moved_meanwhile_does_nothing() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
-    let done = scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]).await;
+    let source = scratch.source("/a");
+    let done = scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]);
     let before = scratch.state(done.session).await;
-    scratch.append(source, "s1", &[event(10, EntryKind::Answer, Some("m1"), 1)]).await;
+    scratch.append(source, "s1", &[event(10, EntryKind::Answer, Some("m1"), 1)]);
     let envelope = EnvelopeRow {
         id: "x".to_owned(),
         session: done.session,
@@ -316,10 +327,10 @@ async fn a_close_of_a_session_that_moved_meanwhile_does_nothing() {
 #[tokio::test]
 async fn activity_is_never_later_than_the_file_that_shows_it() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
+    let source = scratch.source("/a");
     let mut future = event(0, EntryKind::Prompt, Some("u1"), 0);
     future.entry.at = WrittenTime::parse("2199-01-01T00:00:00.000Z");
-    let done = scratch.append(source, "s1", &[future]).await;
+    let done = scratch.append(source, "s1", &[future]);
     let file_time = Timestamp::from_nanosecond(4_000_000_000_000_000_000).expect("a time");
     assert_eq!(scratch.state(done.session).await.active_at, Some(file_time));
 }
@@ -327,17 +338,17 @@ async fn activity_is_never_later_than_the_file_that_shows_it() {
 #[tokio::test]
 async fn a_session_is_found_by_prefix_alias_and_last() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
+    let source = scratch.source("/a");
     let mut stamped = event(0, EntryKind::Prompt, Some("u1"), 0);
     stamped.entry.stamp = Some(native("older-id"));
-    let first = scratch.append(source, "abc1", &[stamped]).await;
-    let other = scratch.source("/b").await;
-    let second = scratch.append(other, "abc2", &[event(0, EntryKind::Prompt, Some("u2"), 5)]).await;
+    let first = scratch.append(source, "abc1", &[stamped]);
+    let other = scratch.source("/b");
+    let second = scratch.append(other, "abc2", &[event(0, EntryKind::Prompt, Some("u2"), 5)]);
     // A file without a single time is as old as its last copy: it is nobody's last session.
-    let timeless = scratch.source("/c").await;
+    let timeless = scratch.source("/c");
     let mut title = event(0, EntryKind::State, None, 0);
     title.entry.at = None;
-    scratch.append(timeless, "timeless", &[title]).await;
+    scratch.append(timeless, "timeless", &[title]);
     let mut find = async |name: &str| scratch.reader.find_session(name).await.expect("looked");
     assert!(matches!(find("abc1").await, Match::One(state) if state.row == first.session));
     assert!(matches!(find("old").await, Match::One(state) if state.row == first.session));
@@ -350,8 +361,8 @@ async fn a_session_is_found_by_prefix_alias_and_last() {
 #[tokio::test]
 async fn a_closed_episode_is_drafted_once() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
-    let done = scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]).await;
+    let source = scratch.source("/a");
+    let done = scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]);
     let session = done.session;
     scratch.close(session).await;
     let since = Timestamp::MIN;
@@ -373,7 +384,7 @@ async fn a_closed_episode_is_drafted_once() {
     assert_eq!(scratch.reader.undrafted(since).await.expect("read"), []);
     assert_eq!(scratch.reader.notes(Some(session)).await.expect("read"), [note]);
 
-    scratch.append(source, "s1", &[event(10, EntryKind::Prompt, Some("u2"), 30)]).await;
+    scratch.append(source, "s1", &[event(10, EntryKind::Prompt, Some("u2"), 30)]);
     scratch.close(session).await;
     assert_eq!(scratch.reader.undrafted(since).await.expect("read")[0].episode, 2);
     scratch.ledger.skip_note(session, 2, "scripted").await.expect("recorded");
@@ -385,8 +396,8 @@ async fn a_closed_episode_is_drafted_once() {
 #[tokio::test]
 async fn history_before_the_cutoff_is_counted_and_not_drafted() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
-    let done = scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]).await;
+    let source = scratch.source("/a");
+    let done = scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]);
     scratch.close(done.session).await;
     let since: Timestamp = "2026-03-02T00:00:00Z".parse().expect("a time");
     assert_eq!(scratch.reader.undrafted(since).await.expect("read"), []);
@@ -397,20 +408,24 @@ async fn history_before_the_cutoff_is_counted_and_not_drafted() {
 #[tokio::test]
 async fn sources_are_found_by_file_by_session_and_by_their_unfinished_line() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
-    let done = scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]).await;
+    let source = scratch.source("/a");
+    let done = scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]);
     let file = FileId { device: 1, inode: 2 };
     let rows = |sources: Vec<SourceState>| sources.into_iter().map(|s| s.row).collect::<Vec<_>>();
     assert_eq!(rows(scratch.reader.sources_of_file(file).await.expect("read")), [source]);
     assert_eq!(rows(scratch.reader.sources_of(done.session).await.expect("read")), [source]);
     assert_eq!(rows(scratch.reader.pending_sources().await.expect("read")), [source]);
-    scratch.ledger.move_source(source, Path::new("/moved")).await.expect("moved");
-    scratch.ledger.mark_missing(source).await.expect("marked");
+    let mut transaction = scratch.ledger.transaction().expect("begun");
+    transaction.move_source(source, Path::new("/moved")).expect("moved");
+    transaction.mark_missing(source).expect("marked");
+    transaction.commit().expect("committed");
     let state = scratch.reader.source(source).await.expect("read").expect("there");
     assert_eq!(state.path, Path::new("/moved"));
     assert_eq!(state.checkpoint.status, SourceStatus::Missing);
     assert_eq!(rows(scratch.reader.pending_sources().await.expect("read")), []);
-    scratch.ledger.set_checkpoint(source, 10, &checkpoint(99)).await.expect("set");
+    let mut transaction = scratch.ledger.transaction().expect("begun");
+    transaction.set_checkpoint(source, 10, &checkpoint(99)).expect("set");
+    transaction.commit().expect("committed");
     let mut all = Vec::new();
     scratch.reader.sources(|source| all.push(source.checkpoint.position)).await.expect("read");
     assert_eq!(all, [99]);
@@ -419,8 +434,8 @@ async fn sources_are_found_by_file_by_session_and_by_their_unfinished_line() {
 #[tokio::test]
 async fn summaries_settings_and_observations_are_kept() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
-    let done = scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]).await;
+    let source = scratch.source("/a");
+    let done = scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]);
     scratch.ledger.set_summary(done.session, done.last, "{}").await.expect("set");
     let summary = scratch.reader.summary(done.session, done.last).await.expect("read");
     assert_eq!(summary.as_deref(), Some("{}"));
@@ -453,15 +468,15 @@ async fn summaries_settings_and_observations_are_kept() {
 #[tokio::test]
 async fn an_end_mark_is_noted_and_later_work_clears_it() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
+    let source = scratch.source("/a");
     let mut end = event(0, EntryKind::Command, Some("u1"), 3);
     end.entry.facts = vec![Fact::End(crate::entry::EndMark::Exit)];
-    let done = scratch.append(source, "s1", &[end]).await;
+    let done = scratch.append(source, "s1", &[end]);
     let ended = scratch.state(done.session).await.ended_at.expect("ended");
     assert_eq!(ended.to_string(), "2026-03-01T10:03:00Z");
-    scratch.append(source, "s1", &[event(10, EntryKind::State, None, 4)]).await;
+    scratch.append(source, "s1", &[event(10, EntryKind::State, None, 4)]);
     assert!(scratch.state(done.session).await.ended_at.is_some(), "a title changes nothing");
-    scratch.append(source, "s1", &[event(20, EntryKind::Prompt, Some("u2"), 5)]).await;
+    scratch.append(source, "s1", &[event(20, EntryKind::Prompt, Some("u2"), 5)]);
     assert_eq!(scratch.state(done.session).await.ended_at, None);
 }
 
@@ -487,10 +502,10 @@ async fn a_ledger_without_its_schema_is_not_ready() {
 #[tokio::test]
 async fn totals_count_by_state() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
+    let source = scratch.source("/a");
     let mut odd = event(10, EntryKind::Unreadable, None, 0);
     odd.entry = Entry::unreadable("broken");
-    scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0), odd]).await;
+    scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0), odd]);
     let totals = scratch.reader.totals().await.expect("read");
     assert_eq!((totals.events, totals.unreadable, totals.unknown), (3, 1, 0));
     assert_eq!((totals.open_sessions, totals.closed_sessions, totals.episodes), (1, 0, 1));
@@ -505,10 +520,12 @@ async fn totals_count_by_state() {
 #[tokio::test]
 async fn after_a_transaction_that_found_no_room_the_next_one_works() {
     let mut scratch = Scratch::new().await;
-    let source = scratch.source("/a").await;
-    scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]).await;
-    let connection = &mut scratch.ledger.connection;
-    sqlx::query("PRAGMA max_page_count = 1").execute(connection).await.expect("set");
+    let source = scratch.source("/a");
+    scratch.append(source, "s1", &[event(0, EntryKind::Prompt, Some("u1"), 0)]);
+    let limit = |ledger: &Ledger, pages: i64| {
+        ledger.appender.connection.pragma_update(None, "max_page_count", pages).expect("set");
+    };
+    limit(&scratch.ledger, 1);
     let events: Vec<NewEvent> =
         (1..2_000).map(|n| event(n * 10, EntryKind::Answer, Some(&format!("m{n}")), 1)).collect();
     let (identity, end) = (identity("s1"), checkpoint(20_000));
@@ -518,12 +535,13 @@ async fn after_a_transaction_that_found_no_room_the_next_one_works() {
         identity: &identity,
         from: 10,
         events: &events,
+        shapes: &[],
         checkpoint: &end,
     };
-    let full = scratch.ledger.append(&[batch]).await.expect_err("no room");
+    let full = scratch.ledger.append(&[batch]).expect_err("no room");
     assert!(!full.is_corruption(), "{full}");
-    // A new connection has no such limit: as when there is room again.
-    let appended = scratch.append(source, "s1", &events).await;
+    limit(&scratch.ledger, 1_000_000);
+    let appended = scratch.append(source, "s1", &events);
     assert_eq!(scratch.rows(appended.session).await.len(), 1 + 1 + 1_999, "once each");
 }
 

@@ -5,12 +5,12 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::SyncSender;
 
 use majordomus_core::entry::frame::{Body, Framer, Line};
-use majordomus_core::entry::{Entry, EntryKind, Fact, Reader, SourceIdentity};
+use majordomus_core::entry::{Entry, EntryKind, Fact, Reader, ShapeCount, Shapes, SourceIdentity};
 use majordomus_core::ids::{LineHash, SourceRow, Tool};
 use majordomus_core::ledger::{Chain, Checkpoint, FileId, NewEvent, SourceState, SourceStatus};
-use tokio::sync::mpsc::Sender;
 
 use super::identity::{Work, is_packed, mtime_ns};
 use crate::policy::Policy;
@@ -21,18 +21,9 @@ pub(super) enum Piece {
     /// A file begins; its source, if the ledger has it.
     Begin(Option<SourceRow>),
     /// Lines of the file.
-    Lines {
-        tool: Tool,
-        path: PathBuf,
-        identity: SourceIdentity,
-        /// Where the source stood before them.
-        from: u64,
-        events: Vec<NewEvent>,
-        checkpoint: Checkpoint,
-        bytes: u64,
-    },
+    Lines(Box<Lines>),
     /// There is nothing to append; what was seen of the file is to be remembered.
-    Checkpoint { tool: Tool, path: PathBuf, from: u64, checkpoint: Checkpoint },
+    Checkpoint { tool: Tool, path: PathBuf, from: u64, checkpoint: Box<Checkpoint> },
     /// The file is gone.
     Gone,
     /// The source's file is now at this path.
@@ -41,6 +32,19 @@ pub(super) enum Piece {
     Problem(String),
     /// The file is done.
     End,
+}
+
+/// Lines of a file, ready to be appended.
+#[derive(Debug)]
+pub(super) struct Lines {
+    pub(super) tool: Tool,
+    pub(super) path: PathBuf,
+    pub(super) identity: SourceIdentity,
+    /// Where the source stood before them.
+    pub(super) from: u64,
+    pub(super) events: Vec<NewEvent>,
+    pub(super) shapes: Vec<ShapeCount>,
+    pub(super) checkpoint: Checkpoint,
 }
 
 /// Events in one piece, at most.
@@ -66,15 +70,15 @@ const NO_ANCHOR: LineHash = LineHash([0; 16]);
 const ANCHOR: u64 = 4 * 1024;
 
 /// Sends a piece; breaks when the writer is gone.
-fn send(to: &Sender<Piece>, piece: Piece) -> ControlFlow<()> {
-    match to.blocking_send(piece) {
+fn send(to: &SyncSender<Piece>, piece: Piece) -> ControlFlow<()> {
+    match to.send(piece) {
         Ok(()) => ControlFlow::Continue(()),
         Err(_) => ControlFlow::Break(()),
     }
 }
 
 /// Reads what is new in one file and sends it.
-pub(super) fn read(work: &Work, policy: &Policy, to: &Sender<Piece>) -> ControlFlow<()> {
+pub(super) fn read(work: &Work, policy: &Policy, to: &SyncSender<Piece>) -> ControlFlow<()> {
     send(to, Piece::Begin(work.known.as_ref().map(|source| source.row)))?;
     match open(&work.path) {
         Ok(opened) => {
@@ -186,6 +190,7 @@ struct Reading<'a> {
     position: u64,
     sent: Sent,
     events: Vec<NewEvent>,
+    shapes: Shapes,
     /// Whether a line was an object: a file without any is no session file.
     has_object: bool,
     accept_unfinished: bool,
@@ -196,7 +201,7 @@ impl<'a> Reading<'a> {
         work: &Work,
         policy: &'a Policy,
         opened: Opened,
-        to: &Sender<Piece>,
+        to: &SyncSender<Piece>,
     ) -> ControlFlow<(), io::Result<Option<Self>>> {
         let continuity = work.known.as_ref().map(|known| continuity(known, &opened, &work.path));
         let continuity = match continuity.transpose() {
@@ -220,6 +225,7 @@ impl<'a> Reading<'a> {
             position: 0,
             sent: Sent { position: 0, chain: Chain::EMPTY, reader: start.clone() },
             events: Vec::new(),
+            shapes: Shapes::default(),
             has_object: false,
             accept_unfinished: work.accept_unfinished,
             opened,
@@ -236,6 +242,7 @@ impl<'a> Reading<'a> {
                 // A crash may have left a row without lines, beside a reader that had read some.
                 let reader = if seen.position == 0 { start.clone() } else { seen.reader.clone() };
                 Self {
+                    shapes: Shapes::new(reader.version()),
                     reader,
                     chain: seen.chain,
                     position: seen.position,
@@ -263,7 +270,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads to the end of the file. The inner error is the file's, the break is the writer's.
-    fn run(&mut self, to: &Sender<Piece>) -> ControlFlow<(), io::Result<()>> {
+    fn run(&mut self, to: &SyncSender<Piece>) -> ControlFlow<(), io::Result<()>> {
         let mut framer = Framer::new(self.position);
         let file = match self.opened.file.try_clone() {
             Ok(file) => file,
@@ -308,8 +315,16 @@ impl<'a> Reading<'a> {
         let entry = match line.body {
             // A blank line is no entry: resumed writers leave them.
             Body::Whole(bytes) if bytes.trim_ascii().is_empty() => return,
-            Body::Whole(bytes) => self.reader.read(bytes),
-            Body::TooLong(_) => Entry::unreadable("longer than 64 MiB"),
+            Body::Whole(bytes) => {
+                let entry = self.reader.read(bytes);
+                self.shapes.take(&entry, bytes);
+                entry
+            }
+            Body::TooLong(_) => {
+                let entry = Entry::unreadable("longer than 64 MiB");
+                self.shapes.take(&entry, b"");
+                entry
+            }
         };
         self.push(line.offset, line.length, line.hash, entry);
     }
@@ -351,6 +366,7 @@ impl<'a> Reading<'a> {
             return false;
         }
         let hash = LineHash::of(bytes);
+        self.shapes.take(&entry, bytes);
         self.reader = reader;
         self.chain = self.chain.then(hash);
         self.position = framer.line_start() + bytes.len() as u64;
@@ -359,7 +375,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Sends the events taken so far. At the end of the file it sends a checkpoint in any case.
-    fn flush(&mut self, to: &Sender<Piece>, pending: u64, at_end: bool) -> ControlFlow<()> {
+    fn flush(&mut self, to: &SyncSender<Piece>, pending: u64, at_end: bool) -> ControlFlow<()> {
         let Some(identity) = self.decided(at_end) else {
             return if at_end { self.send_given_up(to) } else { ControlFlow::Continue(()) };
         };
@@ -367,7 +383,7 @@ impl<'a> Reading<'a> {
         let (tool, path) = (self.tool, self.path.clone());
         if self.events.is_empty() {
             let from = self.sent.position;
-            let piece = Piece::Checkpoint { tool, path, from, checkpoint };
+            let piece = Piece::Checkpoint { tool, path, from, checkpoint: Box::new(checkpoint) };
             return if at_end { send(to, piece) } else { ControlFlow::Continue(()) };
         }
         let checkpoint = Checkpoint {
@@ -376,11 +392,12 @@ impl<'a> Reading<'a> {
             ..checkpoint
         };
         let from = self.sent.position;
-        let bytes = self.position - from;
         let (chain, reader) = (self.chain, self.reader.clone());
         self.sent = Sent { position: self.position, chain, reader };
         let events = std::mem::take(&mut self.events);
-        send(to, Piece::Lines { tool, path, identity, from, events, checkpoint, bytes })
+        let shapes = self.shapes.take_counts();
+        let lines = Lines { tool, path, identity, from, events, shapes, checkpoint };
+        send(to, Piece::Lines(Box::new(lines)))
     }
 
     /// Whose the lines are, once they tell, or will not tell any more, and may be recorded.
@@ -419,7 +436,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Remembers what was seen of a file whose lines do not go into the ledger, or not yet.
-    fn send_given_up(&self, to: &Sender<Piece>) -> ControlFlow<()> {
+    fn send_given_up(&self, to: &SyncSender<Piece>) -> ControlFlow<()> {
         let is_junk = !self.has_object && !self.events.is_empty();
         let status = if self.part == Part::Excluded {
             SourceStatus::Excluded
@@ -438,7 +455,7 @@ impl<'a> Reading<'a> {
             ..self.checkpoint(0, status)
         };
         let (tool, path, from) = (self.tool, self.path.clone(), self.sent.position);
-        send(to, Piece::Checkpoint { tool, path, from, checkpoint })
+        send(to, Piece::Checkpoint { tool, path, from, checkpoint: Box::new(checkpoint) })
     }
 
     fn checkpoint(&self, pending: u64, status: SourceStatus) -> Checkpoint {

@@ -384,7 +384,7 @@ async fn a_crash_before_the_first_lines_starts_with_the_first_line() {
     home.look(Scope::Everything).await;
     let read = home.sources().await.into_values().next().expect("a source");
     let start = file::start_of(&read.checkpoint);
-    other.ledger().lock().await.add_source(Tool::Codex, &path, &start).await.expect("added");
+    other.ledger().lock().await.add_source(Tool::Codex, &path, &start).expect("added");
     let candidate = Candidate { tool: Tool::Codex, path, below_root: below };
     let work =
         plan(&mut other.reader().await, vec![candidate], Scope::Some).await.expect("planned");

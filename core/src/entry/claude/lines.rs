@@ -7,6 +7,7 @@ use super::tools;
 use super::view::{
     Attachment, Content, Head, Origin, Raw, Shape, ToolUseResult, has_text, is_true, text,
 };
+use crate::entry::shape::is_name;
 use crate::entry::{
     AnswerVia, Context, EndMark, Entry, EntryKind, Fact, PromptVia, Text, TitleVia, WrittenTime,
     evidence,
@@ -28,8 +29,9 @@ pub(super) fn entry(head: &Head<'_>, of_agent: bool) -> Entry {
         "system" => system(head, &mut facts),
         kind => state(kind, head, &mut facts),
     };
+    let shape = shape_name(head);
     if kind == EntryKind::Unknown {
-        facts.push(Fact::Reason(shape_name(head)));
+        facts.push(Fact::Reason(shape.clone()));
     }
     let stamp = text(head.session).and_then(|id| NativeId::new(&id));
     Entry {
@@ -40,6 +42,8 @@ pub(super) fn entry(head: &Head<'_>, of_agent: bool) -> Entry {
         stamp,
         context: context(head),
         facts,
+        shape,
+        unknown: unknown_members(head),
     }
 }
 
@@ -56,7 +60,42 @@ fn identity(head: &Head<'_>) -> Option<EntryId> {
     Some(EntryId::derive("claude-short-uuid", &parts))
 }
 
-/// The type of a line that is not known, as the reason names it.
+/// Members and kinds of content blocks that are not known.
+fn unknown_members(head: &Head<'_>) -> Vec<String> {
+    // More of them on one line are data, not a format.
+    const MAX: usize = 8;
+    let mut unknown: Vec<String> =
+        head.others.iter().filter(|name| is_name(name)).take(MAX).cloned().collect();
+    if let Content::Blocks(blocks) = &head.message.content {
+        for block in blocks {
+            let kind = text(block.kind).unwrap_or(Cow::Borrowed("untyped"));
+            if !is_known_block(&kind) && unknown.len() < MAX {
+                unknown.push(format!("content[{}]", tools::tidy(&kind, MAX_SHAPE_CHARS)));
+            }
+        }
+    }
+    unknown
+}
+
+fn is_known_block(kind: &str) -> bool {
+    matches!(
+        kind,
+        "text"
+            | "thinking"
+            | "redacted_thinking"
+            | "image"
+            | "document"
+            | "fallback"
+            | "tool_use"
+            | "server_tool_use"
+            | "mcp_tool_use"
+            | "tool_reference"
+            | "search_result"
+            | "container_upload"
+    ) || kind.ends_with("tool_result")
+}
+
+/// The type of a line.
 fn shape_name(head: &Head<'_>) -> String {
     let kind = text(head.kind).unwrap_or(Cow::Borrowed("no type"));
     let sub = match &*kind {

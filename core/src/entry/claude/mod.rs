@@ -4,6 +4,7 @@
 //! of `prompt` (who speaks) and `tools` (what was done).
 
 mod damage;
+mod known;
 mod lines;
 mod prompt;
 mod tools;
@@ -36,6 +37,9 @@ pub struct Reader {
     /// The session that this one was copied from, once a line says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<NativeId>,
+    /// The version that the last line named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
 }
 
 impl Reader {
@@ -48,7 +52,7 @@ impl Reader {
             Some(_) => session_above_subagents(directories),
             None => is_uuid(stem).then(|| NativeId::new(stem)).flatten(),
         };
-        Self { stem: stem.to_owned(), agent: agent.map(str::to_owned), session, origin: None }
+        Self { stem: stem.to_owned(), agent: agent.map(str::to_owned), session, ..Self::default() }
     }
 
     /// Reads the next line.
@@ -71,6 +75,9 @@ impl Reader {
 
     /// Takes from a line what tells whose the source is.
     fn learn(&mut self, head: &Head<'_>, entry: &mut Entry) {
+        if entry.context.version.is_some() && self.version != entry.context.version {
+            self.version.clone_from(&entry.context.version);
+        }
         if self.session.is_none() {
             self.session.clone_from(&entry.stamp);
         }
@@ -84,6 +91,11 @@ impl Reader {
                 entry.facts.push(Fact::Fork { from: from.as_str().to_owned() });
             }
         }
+    }
+
+    /// See [`super::Reader::version`].
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
     }
 
     /// See [`super::Reader::identity`].

@@ -30,13 +30,16 @@ struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 /// Makes a view of an object: the named fields, and the [`Shape`] of what really stood there. The last of two
 /// equal keys wins, as in JavaScript.
 macro_rules! view {
-    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty = $key:literal,)* }) => {
+    ($(#[$doc:meta])* $name:ident $(, others by $is_known:path)? { $($(#[$field_doc:meta])* $field:ident: $type:ty = $key:literal,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Default)]
         pub(super) struct $name<'a> {
             /// What really stands there.
             #[allow(dead_code, reason = "not every view is asked for its shape")]
             pub(super) shape: Shape,
+            /// Members that are not known, where somebody asks for them.
+            #[allow(dead_code, reason = "not every view is asked for them")]
+            pub(super) others: Vec<String>,
             $($(#[$field_doc])* pub(super) $field: $type,)*
         }
 
@@ -57,6 +60,9 @@ macro_rules! view {
                             match &*key {
                                 $($key => view.$field = map.next_value()?,)*
                                 _ => {
+                                    $(if !$is_known(&key) {
+                                        view.others.push((*key).to_owned());
+                                    })?
                                     map.next_value::<IgnoredAny>()?;
                                 }
                             }
@@ -106,7 +112,7 @@ macro_rules! view {
 
 view! {
     /// One line.
-    Head {
+    Head, others by super::known::is_known {
         kind: Raw<'a> = "type",
         subtype: Raw<'a> = "subtype",
         uuid: Raw<'a> = "uuid",

@@ -9,6 +9,7 @@
 mod calls;
 mod events;
 mod fields;
+mod known;
 mod lines;
 mod origin;
 mod outputs;
@@ -53,6 +54,9 @@ pub struct Reader {
     /// Lines read: bare lines carry no time, and equal ones are still different entries.
     lines: u64,
     running: Running,
+    /// The version in the header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
 }
 
 /// Commands that may commit and have not ended: their `[branch hash]` lines come in a later result.
@@ -117,6 +121,11 @@ impl Reader {
         entry
     }
 
+    /// See [`super::Reader::version`].
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
     /// See [`super::Reader::identity`].
     pub fn identity(&self) -> Option<SourceIdentity> {
         self.thread.identity()
@@ -134,6 +143,11 @@ impl Reader {
         let (mut entry, copied_from) = self.place(record, &place, at.as_ref());
         entry.at = at;
         entry.copied_from = copied_from;
+        entry.shape = place.shape(fields);
+        entry.unknown = known::unknown(fields, place.payload());
+        if let Some(version) = &entry.context.version {
+            self.version = Some(version.clone());
+        }
         if self.thread.is_helper() && matches!(entry.kind, EntryKind::Prompt | EntryKind::Command) {
             // The parent agent speaks here, no person.
             entry.kind = EntryKind::Injected;
@@ -171,7 +185,7 @@ impl Reader {
             Place::Turn(payload) => events::turn_context(payload),
             Place::Item(payload) => self.item(payload.as_ref(), &record.fields),
             Place::Event(kind, payload) => events::event(kind, payload)
-                .unwrap_or_else(|| unknown(&shape("event_msg", Some(payload)))),
+                .unwrap_or_else(|| unknown(&place.shape(&record.fields))),
             Place::Noise(kind) => Entry::bare(*kind),
             Place::Unknown(shape) => unknown(shape),
             Place::Header(_) | Place::BareHeader | Place::ExecJson(_) => {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::super::EntryKind;
 use super::fields::Fields;
+use super::{MAX_SHAPE, tidy};
 
 /// A record's place in the three grammars.
 pub(super) enum Place<'a> {
@@ -68,6 +69,43 @@ impl<'a> Place<'a> {
                 Self::Event(payload.text("type").unwrap_or_default(), payload)
             }
             (kind, payload) => Self::Unknown(shape(kind, payload.as_ref())),
+        }
+    }
+
+    /// The payload of a wrapped line whose members are known.
+    pub(super) fn payload(&self) -> Option<&Fields<'a>> {
+        match self {
+            Self::Header(payload)
+            | Self::Turn(payload)
+            | Self::Item(Some(payload))
+            | Self::Event(_, payload) => Some(payload),
+            _ => None,
+        }
+    }
+
+    /// The types of the line, never its text.
+    pub(super) fn shape(&self, fields: &Fields<'a>) -> String {
+        let kind = || tidy(&fields.text("type").unwrap_or_default(), MAX_SHAPE);
+        match self {
+            Self::Header(_) | Self::Turn(_) | Self::Noise(_) => kind(),
+            Self::BareHeader => "bare-header".to_owned(),
+            Self::ExecJson(kind) => tidy(&format!("exec-json/{kind}"), MAX_SHAPE),
+            Self::Item(None) => format!("bare/{}", kind()),
+            Self::Item(Some(payload)) => {
+                let item = payload.text("type").unwrap_or_default();
+                tidy(&format!("response_item/{item}"), MAX_SHAPE)
+            }
+            Self::Event(event, payload) => {
+                let item = match event.as_ref() {
+                    "item_completed" => payload.object("item").and_then(|item| item.text("type")),
+                    _ => None,
+                };
+                match item {
+                    Some(item) => tidy(&format!("event_msg/{event}/{item}"), MAX_SHAPE),
+                    None => tidy(&format!("event_msg/{event}"), MAX_SHAPE),
+                }
+            }
+            Self::Unknown(shape) => tidy(shape, MAX_SHAPE),
         }
     }
 
